@@ -1,0 +1,264 @@
+//! Connecting: to the first of the given hosts that answers, and from there to the cluster.
+//!
+//! Hosts are tried one by one, so that an error can name the one it came from. With fixed hosts
+//! each of them is asked who it is first, and only they are used, under the addresses given.
+
+use crate::fixed::{self, Fixed};
+use crate::runtime::Runtime;
+use scylla::client::execution_profile::ExecutionProfile;
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::errors::{
+    ConnectionError, ConnectionPoolError, ConnectionSetupRequestErrorKind, DbError, MetadataError,
+    NewSessionError,
+};
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use units::{CpuSet, Credentials, Nanos};
+
+/// How to get to a cluster. Keep it to connect again.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// CQL addresses of at least one host.
+    pub hosts: Vec<SocketAddr>,
+    /// Who we are, where the cluster wants to know.
+    pub credentials: Option<Credentials>,
+    /// Only `hosts` are used, under these addresses, whatever the cluster says about itself.
+    pub fixed_hosts: bool,
+    /// The preferred datacenter; None is that of the first host that answers.
+    pub datacenter: Option<String>,
+    /// For connecting to a host and reading what it says of the cluster, and for a request.
+    pub timeout: Nanos,
+    /// Cpus of the workers; the driver's thread stays off them.
+    pub cpus: CpuSet,
+}
+
+/// Why a cluster cannot be connected to. Each text names the host and the cure.
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // the fields are what the texts name
+pub enum ConnectError {
+    /// No thread, no sockets.
+    #[error("this host cannot run the control plane: {0}; check the limits on threads and files")]
+    Runtime(io::Error),
+    /// No address was given.
+    #[error("no host to connect to: give --target HOST[:PORT]")]
+    NoHost,
+    /// Nobody listens, or no route.
+    #[error(
+        "cannot connect to {address}: {source}; is the database up, and is this its CQL address?"
+    )]
+    Unreachable { address: SocketAddr, source: Arc<io::Error> },
+    /// Something listens and does not answer.
+    #[error(
+        "{address} accepts connections but did not answer within {timeout}; is it a CQL port? \
+         --timeout gives it longer"
+    )]
+    Mute { address: SocketAddr, timeout: Nanos },
+    /// It wants to know who we are.
+    #[error(
+        "{address} wants authentication: give --user NAME and --password-file FILE (or the \
+         environment variable WIDELOAD_PASSWORD)"
+    )]
+    CredentialsMissing { address: SocketAddr },
+    /// It does not let this user in.
+    #[error(
+        "{address} refused user '{user}': {message}; check --user and the password in \
+         --password-file or WIDELOAD_PASSWORD"
+    )]
+    CredentialsRefused { address: SocketAddr, user: String, message: String },
+    /// It answers something else.
+    #[error("{address} does not serve as a CQL v4 host: {reason}; is this its CQL address?")]
+    NotCql { address: SocketAddr, reason: String },
+    /// The preferred datacenter is not there.
+    #[error(
+        "the cluster of {address} has no datacenter '{name}', only {known}; correct --datacenter"
+    )]
+    Datacenter { address: SocketAddr, name: String, known: String },
+}
+
+/// A connected control plane. Drop it before anything is measured.
+pub struct Admin {
+    // The session goes first: its tasks live on the runtime.
+    session: Arc<Session>,
+    pub(crate) runtime: Runtime,
+    pub(crate) timeout: Nanos,
+    pub(crate) contact: SocketAddr,
+    /// The preferred datacenter; empty where hosts do not say.
+    pub(crate) datacenter: String,
+    /// With fixed hosts: their given addresses by host id.
+    pub(crate) fixed: Option<Fixed>,
+}
+
+impl std::fmt::Debug for Admin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Admin")
+            .field("contact", &self.contact)
+            .field("datacenter", &self.datacenter)
+            .field("fixed", &self.fixed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Admin {
+    /// Connects to the first host that answers and reads what the cluster says about itself. Takes
+    /// at most `timeout` per host.
+    ///
+    /// # Errors
+    /// [`ConnectError`] of the first host, when none can be used; a refused or missing password of
+    /// any host tried, at once.
+    pub fn connect(config: &Config) -> Result<Self, ConnectError> {
+        let runtime = Runtime::start(&config.cpus).map_err(ConnectError::Runtime)?;
+        let (session, contact, fixed) = runtime.block_on(async {
+            if config.fixed_hosts {
+                let (session, contact, fixed) = fixed::connect(config).await?;
+                Ok((session, contact, Some(fixed)))
+            } else {
+                let (session, contact) = connect_any(config).await?;
+                Ok((session, contact, None))
+            }
+        })?;
+        let datacenter = datacenter(&session, contact, config.datacenter.as_deref())?;
+        let (session, timeout) = (Arc::new(session), config.timeout);
+        Ok(Self { session, runtime, timeout, contact, datacenter, fixed })
+    }
+
+    /// The host through which the cluster was found.
+    #[must_use]
+    pub fn contact(&self) -> SocketAddr {
+        self.contact
+    }
+
+    /// The preferred datacenter; empty where hosts do not say.
+    #[must_use]
+    pub fn datacenter(&self) -> &str {
+        &self.datacenter
+    }
+
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+}
+
+async fn connect_any(config: &Config) -> Result<(Session, SocketAddr), ConnectError> {
+    let mut first = None;
+    for &address in &config.hosts {
+        let all = builder(config, address);
+        match open(all, config, address).await {
+            Ok(session) => return Ok((session, address)),
+            // Asking further hosts with the same password may lock the role.
+            Err(
+                error @ (ConnectError::CredentialsMissing { .. }
+                | ConnectError::CredentialsRefused { .. }),
+            ) => return Err(error),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or(ConnectError::NoHost))
+}
+
+pub(crate) fn builder(config: &Config, address: SocketAddr) -> SessionBuilder {
+    let timeout = config.timeout.to_duration();
+    let profile = ExecutionProfile::builder().request_timeout(Some(timeout)).build();
+    let builder = SessionBuilder::new()
+        .known_node_addr(address)
+        .default_execution_profile_handle(profile.into_handle())
+        // Hosts that swallow what is sent to them leave time for the others.
+        .connection_timeout(timeout / 2)
+        .metadata_request_clientside_timeout(timeout)
+        .schema_agreement_timeout(crate::statements::AGREEMENT_MAX.to_duration())
+        .schema_agreement_interval(Duration::from_millis(100))
+        // Read where it is needed.
+        .refresh_metadata_on_auto_schema_agreement(false);
+    match &config.credentials {
+        Some(who) => builder.user(&who.user, who.password.expose()),
+        None => builder,
+    }
+}
+
+pub(crate) async fn open(
+    builder: SessionBuilder,
+    config: &Config,
+    address: SocketAddr,
+) -> Result<Session, ConnectError> {
+    let timeout = config.timeout;
+    let mute = || ConnectError::Mute { address, timeout };
+    let opened = tokio::time::timeout(timeout.to_duration(), builder.build());
+    let opened = opened.await.map_err(|_| mute())?;
+    opened.map_err(|error| explain(&error, config, address))
+}
+
+/// The driver's error as one of ours.
+fn explain(error: &NewSessionError, config: &Config, address: SocketAddr) -> ConnectError {
+    let connection = match error {
+        NewSessionError::MetadataError(MetadataError::ConnectionPoolError(
+            ConnectionPoolError::Broken { last_connection_error },
+        )) => last_connection_error,
+        other => return ConnectError::NotCql { address, reason: chain(other) },
+    };
+    match connection {
+        ConnectionError::ConnectTimeout => {
+            let timeout = config.timeout;
+            ConnectError::Mute { address, timeout }
+        }
+        ConnectionError::IoError(source) => {
+            let source = source.clone();
+            match source.kind() {
+                io::ErrorKind::TimedOut => ConnectError::Mute { address, timeout: config.timeout },
+                _ => ConnectError::Unreachable { address, source },
+            }
+        }
+        ConnectionError::ConnectionSetupRequestError(setup) => match &setup.error {
+            ConnectionSetupRequestErrorKind::MissingAuthentication => {
+                ConnectError::CredentialsMissing { address }
+            }
+            ConnectionSetupRequestErrorKind::DbError(DbError::AuthenticationError, message) => {
+                let user = config.credentials.as_ref().map_or("", |who| &who.user).to_owned();
+                ConnectError::CredentialsRefused { address, user, message: message.clone() }
+            }
+            _ => ConnectError::NotCql { address, reason: chain(setup) },
+        },
+        other => ConnectError::NotCql { address, reason: chain(other) },
+    }
+}
+
+/// An error and, where its text leaves them out, its causes.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// The datacenter asked for, if it is there; else that of the contact.
+fn datacenter(
+    session: &Session,
+    contact: SocketAddr,
+    asked: Option<&str>,
+) -> Result<String, ConnectError> {
+    let state = session.get_cluster_state();
+    let hosts = state.get_nodes_info();
+    if let Some(name) = asked {
+        let mut known: Vec<_> = hosts.iter().filter_map(|n| n.datacenter.as_deref()).collect();
+        known.sort_unstable();
+        known.dedup();
+        if !known.contains(&name) {
+            let (name, known) = (name.to_owned(), known.join(", "));
+            return Err(ConnectError::Datacenter { address: contact, name, known });
+        }
+        return Ok(name.to_owned());
+    }
+    let own =
+        hosts.iter().find(|n| (n.address.ip(), n.address.port()) == (contact.ip(), contact.port()));
+    let host = own.or_else(|| hosts.first());
+    Ok(host.and_then(|n| n.datacenter.clone()).unwrap_or_default())
+}

@@ -1,0 +1,11 @@
+//! Statistics over recorded numbers, pure.
+//!
+//! Input: the merged [`record::OpRecord`]s of a measured window and what is known of its load;
+//! output: the figures and caveats of a summary. Percentiles come from full histograms and are
+//! never averaged. No files, no clocks, no sockets.
+
+mod checks;
+mod figures;
+
+pub use checks::{ERRORS_SHARE_MAX, RATE_DONE_SHARE_MIN};
+pub use figures::{Figures, Load, Overall, Window, figures, overall, stats};

@@ -1,0 +1,211 @@
+//! The control connection: one blocking socket that creates the schema and prepares statements
+//! before a run.
+//!
+//! It is closed while the data plane measures. Everything that it waits for is bounded by one
+//! timeout per request.
+
+use crate::handshake::{self, Next, Refusal};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use thiserror::Error;
+use units::{Credentials, Nanos, clock};
+use wire::cql::request::{QueryParameters, Request};
+use wire::cql::response::{Prepared, Response};
+use wire::cql::{Consistency, DecodeError, ErrorCode, HEADER_SIZE, Header, RESPONSE, VERSION};
+
+/// An answer to the control connection is never longer than this, in bytes.
+const ANSWER_SIZE_MAX: usize = 16 << 20;
+
+/// Why the control connection could not do its work. Each text names the address and the cure.
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // the fields are what the texts name
+pub enum ControlError {
+    /// Nobody listens, or no route.
+    #[error(
+        "cannot connect to {address}: {source}; is the database up, and is this its CQL address?"
+    )]
+    Unreachable { address: SocketAddr, source: io::Error },
+    /// Something listens and does not answer.
+    #[error(
+        "{address} accepts connections but did not answer within {timeout}; is it a CQL port? \
+         --timeout gives it longer"
+    )]
+    Mute { address: SocketAddr, timeout: Nanos },
+    /// The connection broke.
+    #[error(
+        "the connection to {address} broke: {source}; is the database up, and is this its \
+         CQL address?"
+    )]
+    Broken { address: SocketAddr, source: io::Error },
+    /// It answers, but not with this protocol.
+    #[error("{address} does not speak CQL protocol v4 ({reason}); is it the database's CQL port?")]
+    NotCql { address: SocketAddr, reason: String },
+    /// It does not let us in.
+    #[error("{address} is of no use: {refusal}")]
+    NotLetIn { address: SocketAddr, refusal: Refusal },
+    /// It refused a statement.
+    #[error("{address} refused '{statement}': {message} (code {code:#06x})")]
+    Refused { address: SocketAddr, statement: String, message: String, code: i32 },
+}
+
+/// An open control connection.
+#[derive(Debug)]
+pub struct Control {
+    address: SocketAddr,
+    timeout: Nanos,
+    socket: TcpStream,
+}
+
+impl Control {
+    /// Connects and says STARTUP. `timeout` bounds the connect and each request after it.
+    ///
+    /// # Errors
+    /// [`ControlError`]: unreachable, mute, of another protocol, or wanting to know who we are.
+    pub fn connect(address: SocketAddr, timeout: Nanos) -> Result<Self, ControlError> {
+        Self::connect_as(address, timeout, None)
+    }
+
+    /// As [`Self::connect`], at a target that wants a password.
+    ///
+    /// # Errors
+    /// As for [`Self::connect`], and a refused password.
+    pub fn connect_as(
+        address: SocketAddr,
+        timeout: Nanos,
+        credentials: Option<&Credentials>,
+    ) -> Result<Self, ControlError> {
+        let unreachable = |source| ControlError::Unreachable { address, source };
+        let socket =
+            TcpStream::connect_timeout(&address, timeout.to_duration()).map_err(unreachable)?;
+        socket.set_nodelay(true).map_err(unreachable)?;
+        socket.set_read_timeout(Some(timeout.to_duration())).map_err(unreachable)?;
+        socket.set_write_timeout(Some(timeout.to_duration())).map_err(unreachable)?;
+        let mut control = Self { address, timeout, socket };
+        let mut frame = handshake::startup();
+        // STARTUP and the password; whoever asks for more than that is not let have it.
+        for _ in 0..2 {
+            let (header, body) = control.exchange(&frame)?;
+            match handshake::next(&header, &body, credentials) {
+                Ok(Next::Ready) => return Ok(control),
+                Ok(Next::Send(answer)) => frame = answer,
+                Err(Refusal::Other(reason)) => {
+                    return Err(ControlError::NotCql { address, reason });
+                }
+                Err(refusal) => return Err(ControlError::NotLetIn { address, refusal }),
+            }
+        }
+        let reason = "it asks for the password again and again".to_owned();
+        Err(ControlError::NotCql { address, reason })
+    }
+
+    /// Runs one statement; returns the rows' cells, empty for other results.
+    ///
+    /// # Errors
+    /// [`ControlError::Refused`] when the server says no, others when the connection fails.
+    pub fn query(&mut self, text: &str) -> Result<Vec<Vec<Option<Vec<u8>>>>, ControlError> {
+        let request = Request::Query(text, QueryParameters::plain(Consistency::LocalOne));
+        let (header, body) = self.ask(&request)?;
+        match self.decode(&header, &body)? {
+            Response::Rows(rows) => {
+                let rows = rows.collect().map_err(|e| self.not_cql(&e))?;
+                Ok(rows
+                    .into_iter()
+                    .map(|row| row.into_iter().map(|c| c.map(<[u8]>::to_vec)).collect())
+                    .collect())
+            }
+            Response::Void | Response::SchemaChange | Response::SetKeyspace(_) => Ok(Vec::new()),
+            Response::Error { code, message, .. } => Err(self.refused(text, code, message)),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Prepares one statement.
+    ///
+    /// # Errors
+    /// As for [`Self::query`].
+    pub fn prepare(&mut self, text: &str) -> Result<Prepared, ControlError> {
+        let (header, body) = self.ask(&Request::Prepare(text))?;
+        match self.decode(&header, &body)? {
+            Response::Prepared(prepared) => Ok(prepared),
+            Response::Error { code, message, .. } => Err(self.refused(text, code, message)),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn ask(&mut self, request: &Request<'_>) -> Result<(Header, Vec<u8>), ControlError> {
+        let mut frame = Vec::new();
+        request.encode(0, &mut frame);
+        self.exchange(&frame)
+    }
+
+    fn exchange(&mut self, frame: &[u8]) -> Result<(Header, Vec<u8>), ControlError> {
+        self.socket.write_all(frame).map_err(|e| self.broken(e))?;
+        let deadline = clock::now() + self.timeout;
+        let mut head = [0u8; HEADER_SIZE];
+        self.read(&mut head, deadline)?;
+        let header = Header::decode(&head).map_err(|e| self.not_cql(&e))?;
+        let Some(header) =
+            header.filter(|h| h.version & RESPONSE != 0 && h.body_size <= ANSWER_SIZE_MAX)
+        else {
+            let reason = format!("its answer begins with {:02x?}", &head[..4]);
+            return Err(ControlError::NotCql { address: self.address, reason });
+        };
+        let mut body = vec![0u8; header.body_size];
+        self.read(&mut body, deadline)?;
+        if header.version != VERSION | RESPONSE {
+            let reason = format!("it answers in version {}", header.version & !RESPONSE);
+            return Err(ControlError::NotCql { address: self.address, reason });
+        }
+        Ok((header, body))
+    }
+
+    /// Fills `out` before the deadline, however small the pieces are in which it comes.
+    fn read(&mut self, mut out: &mut [u8], deadline: Nanos) -> Result<(), ControlError> {
+        while !out.is_empty() {
+            let left = deadline.since(clock::now());
+            if left == Nanos::ZERO {
+                return Err(ControlError::Mute { address: self.address, timeout: self.timeout });
+            }
+            let set = self.socket.set_read_timeout(Some(left.to_duration()));
+            match set.and_then(|()| self.socket.read(out)) {
+                Ok(0) => {
+                    let source = io::Error::other("it closed the connection instead of answering");
+                    return Err(ControlError::Broken { address: self.address, source });
+                }
+                Ok(size) => out = &mut out[size..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.broken(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn decode<'a>(&self, header: &Header, body: &'a [u8]) -> Result<Response<'a>, ControlError> {
+        Response::decode(header, body).map_err(|e| self.not_cql(&e))
+    }
+
+    fn broken(&self, source: io::Error) -> ControlError {
+        let address = self.address;
+        match source.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                ControlError::Mute { address, timeout: self.timeout }
+            }
+            _ => ControlError::Broken { address, source },
+        }
+    }
+
+    fn not_cql(&self, error: &DecodeError) -> ControlError {
+        ControlError::NotCql { address: self.address, reason: error.to_string() }
+    }
+
+    fn unexpected(&self, response: &Response<'_>) -> ControlError {
+        let mut reason = format!("unexpected answer {response:?}");
+        reason.truncate(reason.char_indices().nth(200).map_or(reason.len(), |(at, _)| at));
+        ControlError::NotCql { address: self.address, reason }
+    }
+
+    fn refused(&self, statement: &str, code: ErrorCode, message: &str) -> ControlError {
+        let (statement, message) = (statement.to_owned(), message.to_owned());
+        ControlError::Refused { address: self.address, statement, message, code: code.0 }
+    }
+}

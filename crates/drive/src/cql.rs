@@ -1,0 +1,296 @@
+//! A plan's statements as CQL: the text that is prepared, and the frames that execute it.
+//!
+//! [`Statement`](workload::Statement) + keyspace and table -> CQL text; prepared id + [`Draw`] ->
+//! EXECUTE frame, written in place. The texts are those of YCSB's `cassandra-cql` binding
+//! (`CassandraCQLClient.java`): reads and scans of all fields select everything, an update names
+//! the fields that it sets, an insert names all.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use wire::cql::{Consistency, ExecuteTemplate};
+use workload::{Action, Draw, Plan, Statement};
+
+/// A name as CQL wants it: quoted where it is not a plain lower-case identifier.
+#[must_use]
+pub fn identifier(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+/// Keyspace and table of a run.
+#[derive(Debug, Clone)]
+pub struct TableName {
+    /// As given, unquoted.
+    pub keyspace: String,
+    /// As given, unquoted.
+    pub table: String,
+}
+
+impl TableName {
+    /// `keyspace.table`, quoted where needed.
+    #[must_use]
+    pub fn quoted(&self) -> String {
+        format!("{}.{}", identifier(&self.keyspace), identifier(&self.table))
+    }
+}
+
+/// Creates the keyspace where it is missing; `replication` is a map literal or a factor for
+/// `SimpleStrategy`.
+#[must_use]
+pub fn create_keyspace(name: &TableName, replication: &str) -> String {
+    let map = match replication.trim().parse::<u32>() {
+        Ok(factor) => format!("{{'class': 'SimpleStrategy', 'replication_factor': {factor}}}"),
+        Err(_) => replication.to_owned(),
+    };
+    format!("CREATE KEYSPACE IF NOT EXISTS {} WITH replication = {map}", identifier(&name.keyspace))
+}
+
+/// Creates the plan's table where it is missing.
+#[must_use]
+pub fn create_table(plan: &Plan, name: &TableName) -> String {
+    let mut text = format!("CREATE TABLE IF NOT EXISTS {} (", name.quoted());
+    let _ = write!(text, "{} text PRIMARY KEY", identifier(&plan.schema.key_column));
+    for column in &plan.schema.columns {
+        let _ = write!(text, ", {} text", identifier(column));
+    }
+    text + ")"
+}
+
+/// The text of every statement of a plan, in its order.
+#[must_use]
+pub fn statement_texts(plan: &Plan, name: &TableName) -> Vec<String> {
+    plan.statements.iter().map(|statement| text_of(plan, statement, &name.quoted())).collect()
+}
+
+fn text_of(plan: &Plan, statement: &Statement, table: &str) -> String {
+    let key = identifier(&plan.schema.key_column);
+    let columns = statement.columns.iter().map(|&i| identifier(&plan.schema.columns[i]));
+    let listed = |separator: &str| columns.clone().collect::<Vec<_>>().join(separator);
+    match statement.action {
+        Action::Read => {
+            format!("SELECT {} FROM {table} WHERE {key} = ? LIMIT 1", selection(plan, statement))
+        }
+        Action::Scan => format!(
+            "SELECT {} FROM {table} WHERE token({key}) >= token(?) LIMIT ?",
+            selection(plan, statement)
+        ),
+        Action::Update => {
+            format!("UPDATE {table} SET {} = ? WHERE {key} = ?", listed(" = ?, "))
+        }
+        Action::Insert => {
+            let marks = ", ?".repeat(statement.columns.len());
+            format!("INSERT INTO {table} ({key}, {}) VALUES (?{marks})", listed(", "))
+        }
+    }
+}
+
+/// What a read asks for. The key is always among it where everything is: as in `SELECT *`, but in
+/// an order that is known here, so that what comes back can be verified.
+fn selection(plan: &Plan, statement: &Statement) -> String {
+    let columns = statement.columns.iter().map(|&i| identifier(&plan.schema.columns[i]));
+    let key = (selects_key(statement)).then(|| identifier(&plan.schema.key_column));
+    key.into_iter().chain(columns).collect::<Vec<_>>().join(", ")
+}
+
+fn selects_key(statement: &Statement) -> bool {
+    !statement.by_name || statement.action == Action::Scan
+}
+
+/// Writes EXECUTE frames for the statements of a plan. Shared by all workers, never written to.
+#[derive(Debug)]
+pub struct Encoder {
+    plan: Arc<Plan>,
+    statements: Vec<Executable>,
+    frame_size_max: usize,
+}
+
+#[derive(Debug)]
+struct Executable {
+    template: ExecuteTemplate,
+    statement: Statement,
+    text: String,
+    id: Vec<u8>,
+}
+
+impl Encoder {
+    /// For prepared ids in the order of the plan's statements.
+    #[must_use]
+    pub fn new(
+        plan: Arc<Plan>,
+        table: &TableName,
+        ids: &[Vec<u8>],
+        consistency: Consistency,
+    ) -> Self {
+        let texts = statement_texts(&plan, table);
+        let statements: Vec<_> = plan
+            .statements
+            .iter()
+            .zip(ids)
+            .zip(texts)
+            .map(|((statement, id), text)| {
+                let values = match statement.action {
+                    Action::Read => 1,
+                    Action::Scan => 2,
+                    Action::Update | Action::Insert => statement.columns.len() + 1,
+                };
+                Executable {
+                    template: ExecuteTemplate::new(id, consistency, values as u16),
+                    statement: statement.clone(),
+                    text,
+                    id: id.clone(),
+                }
+            })
+            .collect();
+        let sizes = statements.iter().map(|Executable { template, statement, .. }| {
+            let values = match statement.action {
+                Action::Read | Action::Scan => 8,
+                Action::Update | Action::Insert => {
+                    statement.columns.len() * (4 + plan.value_size_max())
+                }
+            };
+            template.frame_size(4 + plan.key_size_max() + values)
+        });
+        Self { frame_size_max: sizes.max().unwrap_or(0), statements, plan }
+    }
+
+    /// No frame of this encoder is longer, in bytes.
+    #[must_use]
+    pub fn frame_size_max(&self) -> usize {
+        self.frame_size_max
+    }
+
+    /// The plan that it encodes.
+    #[must_use]
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// Writes the frame of one execution to the front of `out`, which has room for
+    /// [`Self::frame_size_max`] bytes; returns its size. `key` is the text of the draw's key.
+    #[inline]
+    pub fn encode(
+        &self,
+        statement: usize,
+        draw: &Draw,
+        key: &[u8],
+        stream: i16,
+        out: &mut [u8],
+    ) -> usize {
+        let plan = &*self.plan;
+        let Executable { template, statement, .. } = &self.statements[statement];
+        let key_size = key.len();
+        let mut frame = template.begin(out);
+        let copy_key = |out: &mut [u8]| {
+            out.copy_from_slice(key);
+            key_size
+        };
+        if statement.action != Action::Update {
+            frame.value(key_size, copy_key);
+        }
+        match statement.action {
+            Action::Read => {}
+            Action::Scan => frame.value(4, |out| {
+                out.copy_from_slice(&draw.scan_length.to_be_bytes());
+                4
+            }),
+            Action::Update | Action::Insert => {
+                for &column in &statement.columns {
+                    let size_max = plan.value_size_max();
+                    frame.value(size_max, |out| plan.write_value(draw, key, column, out));
+                }
+            }
+        }
+        if statement.action == Action::Update {
+            frame.value(key_size, copy_key);
+        }
+        frame.finish(stream)
+    }
+
+    /// Whether every cell of every row is what the plan's data integrity says. `cells` is the body
+    /// of the answer behind its metadata. True for answers of writes.
+    #[must_use]
+    pub fn verify(
+        &self,
+        statement: usize,
+        draw: &Draw,
+        rows: usize,
+        cells: &[u8],
+        key: &mut [u8],
+    ) -> bool {
+        let plan = &*self.plan;
+        let statement = &self.statements[statement].statement;
+        let key_size = plan.write_key(draw.key, key);
+        let mut cells = wire::cql::Cursor::new(cells);
+        for _ in 0..rows {
+            let mut row_key: &[u8] = &key[..key_size];
+            if selects_key(statement) {
+                match cells.bytes("key") {
+                    // A scan's rows have keys of their own.
+                    Ok(Some(cell)) if statement.action == Action::Scan || cell == row_key => {
+                        row_key = cell
+                    }
+                    _ => return false,
+                }
+            }
+            for &column in &statement.columns {
+                match cells.bytes("cell") {
+                    Ok(Some(value)) if plan.verify(row_key, column, value) => {}
+                    _ => return false,
+                }
+            }
+        }
+        true
+    }
+
+    /// The text of a statement, to prepare it again where a host has forgotten it.
+    #[must_use]
+    pub fn text(&self, statement: usize) -> &str {
+        &self.statements[statement].text
+    }
+
+    /// Whether `id` is the one that this statement is executed by.
+    #[must_use]
+    pub fn is_id(&self, statement: usize, id: &[u8]) -> bool {
+        self.statements[statement].id == id
+    }
+
+    /// Whether this statement scans.
+    #[must_use]
+    #[inline]
+    pub fn scans(&self, statement: usize) -> bool {
+        self.statements[statement].statement.action == Action::Scan
+    }
+
+    /// Whether answers of this statement are rows.
+    #[must_use]
+    #[inline]
+    pub fn reads(&self, statement: usize) -> bool {
+        matches!(self.statements[statement].statement.action, Action::Read | Action::Scan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_where_they_must_be() {
+        for (name, quoted) in
+            [("ycsb", "ycsb"), ("Ycsb", "\"Ycsb\""), ("1a", "\"1a\""), ("a\"b", "\"a\"\"b\"")]
+        {
+            assert_eq!(identifier(name), quoted);
+        }
+    }
+
+    #[test]
+    fn replication_is_a_factor_or_a_map() {
+        let name = TableName { keyspace: "k".into(), table: "t".into() };
+        assert!(
+            create_keyspace(&name, "3")
+                .ends_with("{'class': 'SimpleStrategy', 'replication_factor': 3}")
+        );
+        let map = "{'class': 'NetworkTopologyStrategy', 'dc1': 3}";
+        assert!(create_keyspace(&name, map).ends_with(map));
+    }
+}

@@ -1,0 +1,38 @@
+//! The data plane: drives a plan at a target and records every operation.
+//!
+//! One thread per client cpu, pinned, owning its connections, random streams, schedule and
+//! histograms; see `docs/ARCHITECTURE.md` for the way of one operation. The caller prepares over a
+//! [`Control`] connection, hands an [`Encoder`] and a [`Drive`] to [`run`], and observes intervals
+//! as they complete.
+
+mod answers;
+mod connection;
+mod control;
+mod cql;
+mod exchange;
+mod handshake;
+mod inserts;
+mod links;
+mod load;
+mod outcome;
+mod pacer;
+mod recorder;
+mod router;
+mod run;
+mod slots;
+mod source;
+mod streams;
+mod tally;
+mod worker;
+
+pub use control::{Control, ControlError};
+pub use cql::{Encoder, TableName, create_keyspace, create_table, identifier, statement_texts};
+pub use exchange::WorkerUsage;
+pub use handshake::Refusal;
+pub use links::LinkError;
+pub use load::{Amount, Arrivals, Load, Wait};
+pub use pacer::Pacer;
+pub use recorder::Interval;
+pub use run::{Drive, DriveError, Driven, Ended, Observer, connections, run, workers};
+pub use source::Window;
+pub use tally::{OpDone, Unwitnessed, Witness};

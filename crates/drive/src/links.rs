@@ -1,0 +1,233 @@
+//! A worker's connections: set up before the run, mended while it goes on.
+
+use crate::connection::{Connection, State};
+use crate::handshake::{self, Next, Refusal, startup};
+use crate::tally::Witness;
+use crate::worker::Worker;
+use record::Outcome;
+use ring::{ConnectionId, Event, Ring};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use thiserror::Error;
+use units::{Credentials, Nanos, clock};
+use wire::cql::{HEADER_SIZE, Header};
+
+/// How long a request to stop may go unseen while connecting.
+const STOP_SEEN_MAX: Nanos = Nanos::from_millis(100);
+
+/// How long a connection may take to be established and to answer STARTUP while the run goes on.
+const ESTABLISH_MAX: Nanos = Nanos::from_secs(5);
+
+/// Why a worker's connections could not be set up. The cure is in the text.
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // the fields are what the texts name
+pub enum LinkError {
+    /// Refused, reset, unreachable.
+    #[error(
+        "cannot open connection {number} to {address}: {source}; does the target limit \
+         connections? --connections opens fewer"
+    )]
+    Failed { address: SocketAddr, number: usize, source: io::Error },
+    /// Established, and then not let in.
+    #[error("connection {number} to {address} is of no use: {refusal}")]
+    Refused { address: SocketAddr, number: usize, refusal: Refusal },
+    /// Established, and then nothing.
+    #[error(
+        "{open} of {wanted} connections to {address} were ready within {timeout}; --connections \
+         opens fewer, --timeout waits longer"
+    )]
+    Slow { address: SocketAddr, open: usize, wanted: usize, timeout: Nanos },
+    /// The stop flag was set.
+    #[error("interrupted while connecting")]
+    Interrupted,
+    /// The kernel gives no epoll instance, no descriptor, no memory.
+    #[error("this host cannot watch its sockets: {0}; `ulimit -n` tells how many it may have")]
+    Host(#[from] io::Error),
+}
+
+fn own(owners: &mut Vec<u16>, id: ConnectionId, index: usize) {
+    if owners.len() <= id.index() {
+        owners.resize(id.index() + 1, u16::MAX);
+    }
+    owners[id.index()] = index as u16;
+}
+
+/// A worker's connections, and by [`ConnectionId::index`] the index of each.
+pub(crate) type Links = (Vec<Connection>, Vec<u16>);
+
+/// Opens `addresses.len()` connections and waits until each is ready. Returns them and the table
+/// from [`ConnectionId`] to their index.
+pub(crate) fn establish<R: Ring>(
+    ring: &mut R,
+    addresses: &[SocketAddr],
+    in_flight_max: usize,
+    timeout: Nanos,
+    credentials: Option<&Credentials>,
+    stop: &AtomicBool,
+) -> Result<Links, LinkError> {
+    let deadline = clock::now() + timeout;
+    let (mut connections, mut owners) = (Vec::new(), Vec::new());
+    for (number, &address) in addresses.iter().enumerate() {
+        let mut connection = Connection::new(address, in_flight_max);
+        let failed = |source| LinkError::Failed { address, number, source };
+        if stop.load(Ordering::Relaxed) {
+            return Err(LinkError::Interrupted);
+        }
+        connection.id = ring.connect(address).map_err(failed)?;
+        connection.state = State::Connecting(deadline);
+        own(&mut owners, connection.id, number);
+        connections.push(connection);
+    }
+    let mut events = Vec::new();
+    loop {
+        let open = connections.iter().filter(|c| c.state == State::Ready).count();
+        if open == connections.len() {
+            return Ok((connections, owners));
+        }
+        if clock::now() >= deadline {
+            let address = addresses[0];
+            return Err(LinkError::Slow { address, open, wanted: addresses.len(), timeout });
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(LinkError::Interrupted);
+        }
+        ring.wait(Some(deadline.min(clock::now() + STOP_SEEN_MAX)), &mut events)?;
+        for event in events.drain(..) {
+            establish_one(ring, &mut connections, &owners, event, deadline, credentials)?;
+        }
+    }
+}
+
+fn establish_one<R: Ring>(
+    ring: &mut R,
+    connections: &mut [Connection],
+    owners: &[u16],
+    event: Event,
+    deadline: Nanos,
+    credentials: Option<&Credentials>,
+) -> Result<(), LinkError> {
+    let (Event::Received { connection: id, .. }
+    | Event::Connected { connection: id }
+    | Event::Writable { connection: id }
+    | Event::Closed { connection: id, .. }
+    | Event::Accepted { connection: id, .. }) = event;
+    let number = usize::from(owners[id.index()]);
+    let connection = &mut connections[number];
+    let address = connection.address;
+    let failed = |source| LinkError::Failed { address, number, source };
+    match event {
+        Event::Connected { .. } => {
+            ring.filling(id).append(|out| out.extend_from_slice(&startup()));
+            ring.flush(id).map_err(failed)?;
+            connection.state = State::Starting(deadline);
+        }
+        Event::Received { .. } => {
+            let bytes = ring.received(id);
+            let header = Header::decode(bytes).map_err(|e| failed(io::Error::other(e)))?;
+            let Some(header) = header.filter(|h| bytes.len() >= HEADER_SIZE + h.body_size) else {
+                return Ok(());
+            };
+            let frame_size = HEADER_SIZE + header.body_size;
+            let next = handshake::next(&header, &bytes[HEADER_SIZE..frame_size], credentials)
+                .map_err(|refusal| LinkError::Refused { address, number, refusal })?;
+            ring.consume(id, frame_size);
+            match next {
+                Next::Ready => connection.ready(),
+                Next::Send(frame) => {
+                    ring.filling(id).append(|out| out.extend_from_slice(&frame));
+                    ring.flush(id).map_err(failed)?;
+                }
+            }
+        }
+        Event::Closed { error, .. } => {
+            let closed = || io::Error::other("the target closed it");
+            return Err(failed(error.unwrap_or_else(closed)));
+        }
+        Event::Writable { .. } | Event::Accepted { .. } => {}
+    }
+    Ok(())
+}
+
+impl<R: Ring, W: Witness> Worker<R, W> {
+    /// The socket is connected: says STARTUP.
+    pub(crate) fn start(&mut self, index: u16) {
+        let connection = &mut self.connections[usize::from(index)];
+        connection.state = State::Starting(clock::now() + ESTABLISH_MAX);
+        self.ring.filling(connection.id).append(|out| out.extend_from_slice(&startup()));
+        if self.ring.flush(connection.id).is_err() {
+            self.lost(index, clock::now());
+        }
+    }
+
+    /// Goes on with a connection that is not ready yet, by the frame at the front of what it has
+    /// received.
+    pub(crate) fn on_started(&mut self, index: u16, header: &Header, at: Nanos) {
+        let connection = &mut self.connections[usize::from(index)];
+        let id = connection.id;
+        let frame_size = HEADER_SIZE + header.body_size;
+        let body = &self.ring.received(id)[HEADER_SIZE..frame_size];
+        let next = handshake::next(header, body, self.setup.credentials.as_ref());
+        self.ring.consume(id, frame_size);
+        match next {
+            Ok(Next::Ready) => {
+                connection.ready();
+                self.ready_per_host[usize::from(index / self.connections_per_host)] += 1;
+            }
+            Ok(Next::Send(frame)) => {
+                self.ring.filling(id).append(|out| out.extend_from_slice(&frame));
+                if self.ring.flush(id).is_err() {
+                    self.lost(index, at);
+                }
+            }
+            Err(_) => self.lost(index, at),
+        }
+    }
+
+    /// The connection is broken: what was on its way failed, what was only encoded goes out on
+    /// another one.
+    pub(crate) fn lost(&mut self, index: u16, now: Nanos) {
+        let connection = &mut self.connections[usize::from(index)];
+        if matches!(connection.state, State::Down(_)) {
+            return;
+        }
+        self.ring.close(connection.id);
+        if let Some(owner) = self.owners.get_mut(connection.id.index()) {
+            *owner = u16::MAX;
+        }
+        if connection.state == State::Ready {
+            self.tally.usage.connections_lost += 1;
+            self.ready_per_host[usize::from(index / self.connections_per_host)] -= 1;
+        }
+        let slots: Vec<u32> = connection.streams.slots().collect();
+        connection.down(now);
+        for slot in slots {
+            if self.slots.get(slot).sent == Nanos::ZERO {
+                self.resend.push_back(slot);
+            } else {
+                self.attempted(slot, now, Outcome::ConnectionLost);
+            }
+        }
+    }
+
+    /// Connects again what is down and has waited long enough, and gives up what takes too long.
+    pub(crate) fn mend_connections(&mut self, now: Nanos) {
+        for index in 0..self.connections.len() {
+            let connection = &mut self.connections[index];
+            match connection.state {
+                State::Down(at) if now >= at => match self.ring.connect(connection.address) {
+                    Ok(id) => {
+                        connection.id = id;
+                        connection.state = State::Connecting(now + ESTABLISH_MAX);
+                        own(&mut self.owners, id, index);
+                    }
+                    Err(_) => connection.down(now),
+                },
+                State::Connecting(at) | State::Starting(at) if now >= at => {
+                    self.lost(index as u16, now);
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! What an answer means for an operation.
+
+use record::Outcome;
+use wire::cql::ErrorCode;
+
+/// The outcome that an ERROR answer stands for.
+#[must_use]
+pub(crate) fn of_error(code: ErrorCode) -> Outcome {
+    match code {
+        ErrorCode::READ_TIMEOUT | ErrorCode::WRITE_TIMEOUT => Outcome::ServerTimeout,
+        ErrorCode::UNAVAILABLE => Outcome::Unavailable,
+        ErrorCode::OVERLOADED | ErrorCode::BOOTSTRAPPING => Outcome::Overloaded,
+        _ => Outcome::Error,
+    }
+}
+
+/// Whether another attempt can end otherwise.
+#[must_use]
+pub(crate) fn worth_a_retry(outcome: Outcome) -> bool {
+    !matches!(outcome, Outcome::Ok | Outcome::NotFound | Outcome::Invalid | Outcome::NotSent)
+}

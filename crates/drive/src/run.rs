@@ -1,0 +1,469 @@
+//! Runs a load: starts the workers, collects their intervals, ends them.
+//!
+//! The caller's thread is the recorder; the data plane shares nothing with it but the exchange of
+//! full histograms once per interval, and a stop flag that workers only read.
+
+use crate::cql::Encoder;
+use crate::exchange::{WorkerEnd, WorkerInterval, WorkerUsage, exchange};
+use crate::inserts::{Inserts, Published};
+use crate::links::{LinkError, Links, establish};
+use crate::load::{Amount, Arrivals, Load, Wait, share};
+use crate::recorder::{Interval, Recorder};
+use crate::router::Router;
+use crate::source::{Source, Window};
+use crate::tally::{Tally, Witness};
+use crate::worker::{Parts, Worker};
+use record::IntervalRecord;
+use record::hlog::Intervals;
+use ring::{BufferSizes, Epoll};
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use thiserror::Error;
+use units::{CpuId, Credentials, Nanos, clock};
+use wire::routing::Ring;
+use workload::{Action, Operation, Phase, Sampler};
+
+/// Everything that a load needs to be driven.
+#[derive(Debug, Clone)]
+pub struct Drive {
+    /// Prepared statements of a plan.
+    pub encoder: Arc<Encoder>,
+    /// Load the plan's keys, or run its mix.
+    pub load_keys: bool,
+    /// How hard, how long.
+    pub load: Load,
+    /// CQL addresses, one per instance.
+    pub addresses: Vec<SocketAddr>,
+    /// Who the connections are, where the target wants to know.
+    pub credentials: Option<Credentials>,
+    /// Which of them hold which keys: hosts in the order of `addresses`. None asks any.
+    pub ring: Option<Arc<Ring>>,
+    /// Connections to each instance over all workers; a multiple of the workers (see
+    /// [`connections`]).
+    pub connections: usize,
+    /// One worker is pinned to each. At most as many as may be in flight are used.
+    pub cpus: Vec<CpuId>,
+    /// Of all random streams.
+    pub seed: u64,
+    /// Lengths of the recorded intervals.
+    pub intervals: Intervals,
+    /// An attempt without an answer for so long has failed.
+    pub timeout: Nanos,
+    /// Further attempts at a step that failed.
+    pub retries: u32,
+    /// Before each of them.
+    pub retry_pause: Nanos,
+    /// So long without any success ends the run.
+    pub give_up: Nanos,
+    /// How workers wait.
+    pub wait: Wait,
+}
+
+/// How often the caller's thread looks after the run.
+const TICK: Nanos = Nanos::from_millis(50);
+
+/// Workers that a load is split over: never more than operations in flight.
+#[must_use]
+pub fn workers(cpus: usize, arrivals: &Arrivals) -> usize {
+    cpus.min(arrivals.in_flight_max()).max(1)
+}
+
+/// `wanted` connections rounded up to a multiple of `workers`.
+#[must_use]
+pub fn connections(wanted: usize, workers: usize) -> usize {
+    wanted.max(1).next_multiple_of(workers.max(1))
+}
+
+/// What the workers share and only read.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) encoder: Arc<Encoder>,
+    /// Of the phase that is driven.
+    pub(crate) operations: Vec<Operation>,
+    /// By operation: inserts a key that reads may then ask for.
+    pub(crate) inserts: Vec<bool>,
+    pub(crate) credentials: Option<Credentials>,
+    pub(crate) timeout: Nanos,
+    pub(crate) retries: u32,
+    pub(crate) retry_pause: Nanos,
+    pub(crate) wait: Wait,
+    /// What the target said first of an operation that failed; written once.
+    pub(crate) first_error: OnceLock<String>,
+}
+
+/// Watches a run. All methods are called on the thread that called [`run`].
+pub trait Observer {
+    /// About 20 times a second.
+    fn tick(&mut self, _now: Nanos, _window: &Window) {}
+    /// Once per interval of the window, in order.
+    ///
+    /// # Errors
+    /// An error (a full disk) ends the run; it is given back by [`run`].
+    fn interval(&mut self, interval: Interval<'_>) -> Result<(), io::Error>;
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All of it was driven and drained.
+    Completed,
+    /// The stop flag was set.
+    Stopped,
+    /// Nothing succeeded for as long as `give_up`.
+    GaveUp,
+}
+
+/// What a run has measured.
+#[derive(Debug)]
+pub struct Driven {
+    /// All operations of the window.
+    pub total: IntervalRecord,
+    /// When it was.
+    pub window: Window,
+    /// Each worker's counters at its end.
+    pub usage: Vec<WorkerUsage>,
+    /// User and system time of this process from the start of the window to the end of the drain.
+    pub process_cpu: Nanos,
+    /// From the start of the window to the end of the drain.
+    pub elapsed: Nanos,
+    /// How it ended.
+    pub ended: Ended,
+    /// What the target said first of an operation that failed.
+    pub first_error: Option<String>,
+}
+
+/// Why a load could not be driven.
+#[derive(Debug, Error)]
+pub enum DriveError {
+    /// Connections could not be set up.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// A worker could not be pinned.
+    #[error(
+        "cannot run on cpu {cpu}: {source}; --client-cpus must name cpus that this process may use"
+    )]
+    Pin {
+        /// The cpu.
+        cpu: u32,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No thread, or a thread died.
+    #[error("worker {worker} failed: {reason}")]
+    Worker {
+        /// Its index.
+        worker: usize,
+        /// Why.
+        reason: String,
+    },
+    /// The observer failed.
+    #[error("recording failed: {0}")]
+    Record(#[source] io::Error),
+}
+
+/// What a worker's thread is started with.
+struct Ramp<W> {
+    worker: usize,
+    workers: usize,
+    drive: Drive,
+    setup: Arc<Setup>,
+    witness: W,
+    end: WorkerEnd,
+    published: Arc<[Published]>,
+    health: Arc<Health>,
+}
+
+/// How workers tell that they live: the time of their last success, about ten times a second.
+#[derive(Debug, Default)]
+pub(crate) struct Health(AtomicU64);
+
+impl Health {
+    pub(crate) fn ok_at(&self, at: Nanos) {
+        self.0.fetch_max(at.0, Ordering::Relaxed);
+    }
+}
+
+/// Drives a load and records it. `witnesses` has one witness for each of [`workers`]; they come
+/// back in order.
+///
+/// # Errors
+/// [`DriveError`] when the run could not be started or recorded. Failures of operations are
+/// outcomes, not errors.
+pub fn run<W: Witness + 'static>(
+    drive: &Drive,
+    witnesses: Vec<W>,
+    observer: &mut dyn Observer,
+    stop: &Arc<AtomicBool>,
+) -> Result<(Driven, Vec<W>), DriveError> {
+    let workers = witnesses.len();
+    let setup = Arc::new(setup(drive));
+    let parts: Vec<usize> = setup
+        .operations
+        .iter()
+        .map(|o| if o.steps.len() > 1 { o.steps.len() } else { 0 })
+        .collect();
+    let (worker_ends, recorder_ends, intervals) = exchange(workers, &parts);
+    let published = Inserts::shared(workers);
+    let health = Arc::new(Health::default());
+    // Its own flag, so that giving up does not look like the caller's wish.
+    let halt = Arc::new(AtomicBool::new(false));
+    let (ready_in, ready) = sync_channel(workers);
+    let mut threads = Vec::new();
+    let mut starters = Vec::new();
+    for (worker, (witness, end)) in witnesses.into_iter().zip(worker_ends).enumerate() {
+        let (start_in, start) = sync_channel(1);
+        starters.push(start_in);
+        let ramp = Ramp {
+            worker,
+            workers,
+            drive: drive.clone(),
+            setup: setup.clone(),
+            witness,
+            end,
+            published: published.clone(),
+            health: health.clone(),
+        };
+        let (ready, halt) = (ready_in.clone(), halt.clone());
+        let thread = std::thread::Builder::new()
+            .name(format!("drive-{worker}"))
+            .spawn(move || ramp.work(&ready, &start, &halt))
+            .map_err(|e| DriveError::Worker { worker, reason: e.to_string() })?;
+        threads.push(thread);
+    }
+    drop(ready_in);
+    await_ready(&ready, workers, stop, &halt)?;
+    // Soon enough not to be noticed, late enough for every worker to be awake before.
+    let window = Window::of(&drive.load, clock::now() + Nanos::from_millis(2));
+    for start in &starters {
+        // A worker that is gone is found by the join below.
+        let _ = start.send(window);
+    }
+    let recorder = Recorder::new(recorder_ends, drive.intervals, window.start, &parts);
+    let watch = Watch { drive, setup, window, recorder, health, halt, stop: stop.clone() };
+    let driven = watch.collect(&intervals, observer);
+    let witnesses = join(threads)?;
+    Ok((driven?, witnesses))
+}
+
+/// Waits until every worker is connected; passes the caller's wish to stop on to them meanwhile.
+fn await_ready(
+    ready: &Receiver<Result<(), DriveError>>,
+    workers: usize,
+    stop: &AtomicBool,
+    halt: &AtomicBool,
+) -> Result<(), DriveError> {
+    let mut connected = 0;
+    while connected < workers {
+        halt.store(stop.load(Ordering::Relaxed), Ordering::Relaxed);
+        match ready.recv_timeout(TICK.to_duration()) {
+            Ok(Ok(())) => connected += 1,
+            Ok(Err(error)) => return Err(error),
+            Err(RecvTimeoutError::Timeout) => {}
+            // A worker that died before it has told is found by the join.
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+fn setup(drive: &Drive) -> Setup {
+    let plan = drive.encoder.plan();
+    let operations = if drive.load_keys { plan.load.clone() } else { plan.run.clone() };
+    let inserts = |o: &Operation| {
+        let step = o.steps.first();
+        step.is_some_and(|s| plan.statements[s.first_statement].action == Action::Insert)
+    };
+    Setup {
+        inserts: operations.iter().map(|o| !drive.load_keys && inserts(o)).collect(),
+        operations,
+        encoder: drive.encoder.clone(),
+        credentials: drive.credentials.clone(),
+        timeout: drive.timeout,
+        retries: drive.retries,
+        retry_pause: drive.retry_pause,
+        wait: drive.wait,
+        first_error: OnceLock::new(),
+    }
+}
+
+fn join<W>(threads: Vec<JoinHandle<Result<W, DriveError>>>) -> Result<Vec<W>, DriveError> {
+    let died = |worker| DriveError::Worker { worker, reason: "its thread panicked".to_owned() };
+    let results: Vec<_> = threads.into_iter().map(JoinHandle::join).collect();
+    results.into_iter().enumerate().map(|(worker, r)| r.map_err(|_| died(worker))?).collect()
+}
+
+/// The caller's side of a run under way.
+struct Watch<'a> {
+    drive: &'a Drive,
+    setup: Arc<Setup>,
+    window: Window,
+    recorder: Recorder,
+    health: Arc<Health>,
+    halt: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Watch<'_> {
+    fn collect(
+        mut self,
+        intervals: &Receiver<WorkerInterval>,
+        observer: &mut dyn Observer,
+    ) -> Result<Driven, DriveError> {
+        let (mut ended, mut failure) = (Ended::Completed, None);
+        let mut cpu_start = None;
+        let tick = TICK.min(self.recorder.interval());
+        while !self.recorder.complete() {
+            let now = clock::now();
+            let mut patience = tick;
+            match cpu_start {
+                None if now >= self.window.start => cpu_start = Some(clock::process_cpu()),
+                None => patience = patience.min(self.window.start.since(now)),
+                Some(_) => {}
+            }
+            match intervals.recv_timeout(patience.to_duration()) {
+                Ok(interval) => self.recorder.add(interval),
+                Err(RecvTimeoutError::Timeout) => {}
+                // Every worker is gone; the join tells why.
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.recorder.emit(|interval| {
+                if let Err(error) = observer.interval(interval) {
+                    failure.get_or_insert(error);
+                }
+            });
+            observer.tick(clock::now(), &self.window);
+            if ended == Ended::Completed {
+                ended = self.verdict(now);
+            }
+            if ended != Ended::Completed || failure.is_some() {
+                self.halt.store(true, Ordering::Relaxed);
+            }
+        }
+        if let Some(error) = failure {
+            return Err(DriveError::Record(error));
+        }
+        let end = clock::now();
+        Ok(Driven {
+            total: self.recorder.total,
+            usage: self.recorder.usage,
+            window: self.window,
+            process_cpu: clock::process_cpu().since(cpu_start.unwrap_or_else(clock::process_cpu)),
+            elapsed: end.since(self.window.start),
+            ended,
+            first_error: self.setup.first_error.get().cloned(),
+        })
+    }
+
+    fn verdict(&self, now: Nanos) -> Ended {
+        let last_ok = Nanos(self.health.0.load(Ordering::Relaxed)).max(self.window.begin);
+        if self.stop.load(Ordering::Relaxed) {
+            Ended::Stopped
+        } else if now.since(last_ok) > self.drive.give_up {
+            Ended::GaveUp
+        } else {
+            Ended::Completed
+        }
+    }
+}
+
+impl<W: Witness> Ramp<W> {
+    /// The life of a worker's thread.
+    fn work(
+        self,
+        ready: &SyncSender<Result<(), DriveError>>,
+        start: &Receiver<Window>,
+        halt: &AtomicBool,
+    ) -> Result<W, DriveError> {
+        let worker = self.worker;
+        let (ring, links) = match self.establish(halt) {
+            Ok(established) => established,
+            Err(error) => {
+                drop(ready.send(Err(error)));
+                return Err(DriveError::Worker { worker, reason: "it could not connect".into() });
+            }
+        };
+        drop(ready.send(Ok(())));
+        // Another worker could not connect: there will be no run.
+        let Ok(window) = start.recv() else { return Ok(self.witness) };
+        let broken = |e: io::Error| DriveError::Worker { worker, reason: e.to_string() };
+        self.into_worker(ring, links, window).drive(halt).map_err(broken)
+    }
+
+    fn establish(&self, halt: &AtomicBool) -> Result<(Epoll, Links), DriveError> {
+        let cpu = self.drive.cpus[self.worker % self.drive.cpus.len()];
+        pin(cpu).map_err(|source| DriveError::Pin { cpu: cpu.0, source })?;
+        let in_flight_max = self.in_flight_max();
+        let own = self.connections_per_host();
+        let repeated = |&address| std::iter::repeat_n(address, own);
+        let addresses: Vec<_> = self.drive.addresses.iter().flat_map(repeated).collect();
+        let frame = self.drive.encoder.frame_size_max();
+        let per_connection = in_flight_max.div_ceil(addresses.len().max(1)).clamp(4, 256);
+        let sizes = BufferSizes {
+            send: (frame * per_connection).clamp(64 << 10, 1 << 20).max(2 * frame),
+            receive: 256 << 10,
+            receive_max: 256 << 20,
+        };
+        let mut ring = Epoll::new(sizes).map_err(LinkError::Host)?;
+        let (timeout, who) = (self.drive.timeout, self.drive.credentials.as_ref());
+        let links = establish(&mut ring, &addresses, in_flight_max, timeout, who, halt)?;
+        Ok((ring, links))
+    }
+
+    fn in_flight_max(&self) -> usize {
+        let all = self.drive.load.arrivals.in_flight_max() as u64;
+        share(all, self.worker, self.workers) as usize
+    }
+
+    fn connections_per_host(&self) -> usize {
+        (self.drive.connections / self.workers).max(1)
+    }
+
+    fn into_worker(self, ring: Epoll, links: Links, window: Window) -> Worker<Epoll, W> {
+        let in_flight_max = self.in_flight_max();
+        let connections_per_host = self.connections_per_host() as u16;
+        let Self { worker, workers, drive, setup, witness, end, published, health } = self;
+        let plan = drive.encoder.plan();
+        let sampler = |phase| Sampler::new(plan.clone(), phase, drive.seed, worker, workers);
+        let samplers = match drive.load_keys {
+            true => (sampler(Phase::Load), sampler(Phase::Load)),
+            false => (sampler(Phase::Warm), sampler(Phase::Run)),
+        };
+        let first_new_key = plan.keys.first_new_key();
+        let inserts = setup.inserts.contains(&true);
+        let parts = Parts {
+            source: Source::new(&drive.load, window, drive.seed, worker, workers),
+            window,
+            samplers,
+            inserts: inserts.then(|| Inserts::new(first_new_key, worker, published)),
+            in_flight_max,
+            connections_per_host,
+            router: drive.ring.map(|ring| Router::new(ring, worker)),
+            tally: Tally::new(worker, window, drive.intervals, end),
+            witness,
+            health,
+        };
+        Worker::new(setup, ring, links, parts)
+    }
+}
+
+/// Pins the calling thread and asks for timers without slack, so that a sleep ends when it should.
+fn pin(cpu: CpuId) -> io::Result<()> {
+    units::pin_current_thread(&std::iter::once(cpu).collect())?;
+    // Only costs precision where it is refused.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    Ok(())
+}
+
+impl Load {
+    /// The load that fills a table: every key once, as fast as `threads` clients can.
+    #[must_use]
+    pub fn every_key(threads: usize) -> Self {
+        let arrivals = Arrivals::Closed { threads, throttle: None };
+        Self { arrivals, amount: Amount::EveryKey, warm: Nanos::ZERO }
+    }
+}

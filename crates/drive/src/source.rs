@@ -1,0 +1,263 @@
+//! Where a worker's operations come from: its share of the clients of a closed loop, or of an open
+//! loop's schedule.
+
+use crate::load::{Amount, Arrivals, Load, share};
+use crate::pacer::Pacer;
+use std::collections::VecDeque;
+use units::{Nanos, Rate};
+
+/// The measured window, on [`units::clock::now`]. Operations belong to it by the time they were
+/// scheduled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Warm-up begins.
+    pub begin: Nanos,
+    /// Warm-up ends.
+    pub start: Nanos,
+    /// Where it is known beforehand: for a duration, or an amount at a rate.
+    pub end: Option<Nanos>,
+}
+
+impl Window {
+    /// Of a load that begins at `begin`.
+    #[must_use]
+    pub fn of(load: &Load, begin: Nanos) -> Self {
+        let start = begin + load.warm;
+        let end = match (load.amount, load.arrivals) {
+            (Amount::Duration(duration), _) => Some(start + duration),
+            (Amount::Ops(ops), Arrivals::Open { rate, .. }) => {
+                let ns = u128::from(ops) * u128::from(rate.per_ns()) / u128::from(rate.events());
+                Some(start + Nanos(u64::try_from(ns).unwrap_or(u64::MAX)))
+            }
+            _ => None,
+        };
+        Self { begin, start, end }
+    }
+}
+
+/// An operation that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) scheduled: Nanos,
+    /// The connection that the client used before; None where it does not matter.
+    pub(crate) connection: Option<u16>,
+    pub(crate) measured: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Closed { ready: VecDeque<(Nanos, u16)>, throttle: Option<Throttle> },
+    Open { warm: Pacer, measured: Pacer },
+}
+
+/// The operations of one worker.
+#[derive(Debug)]
+pub(crate) struct Source {
+    kind: Kind,
+    window: Window,
+    /// Measured operations left; `u64::MAX` where time or keys end it.
+    left: u64,
+    /// Nothing scheduled from then on is begun.
+    cut: Nanos,
+    ended: bool,
+}
+
+impl Source {
+    pub(crate) fn new(
+        load: &Load,
+        window: Window,
+        seed: u64,
+        worker: usize,
+        workers: usize,
+    ) -> Self {
+        let kind = match load.arrivals {
+            Arrivals::Closed { threads, throttle } => {
+                let own = share(threads as u64, worker, workers) as usize;
+                let mut throttle = throttle.map(|rate| Throttle::new(rate, window.begin, workers));
+                let mut ready = VecDeque::with_capacity(own);
+                for client in 0..own {
+                    let scheduled =
+                        throttle.as_mut().map_or(window.begin, |t| t.allow(window.begin));
+                    ready.push_back((scheduled, client as u16));
+                }
+                Kind::Closed { ready, throttle }
+            }
+            Arrivals::Open { rate, poisson, .. } => {
+                let pacer = |epoch, salt| match poisson {
+                    true => Pacer::poisson(rate, epoch, worker, workers, seed ^ salt),
+                    false => Pacer::constant(rate, epoch, worker, workers),
+                };
+                // Two schedules, so that the window's number of arrivals is exact whatever the
+                // warm-up was.
+                Kind::Open {
+                    warm: pacer(window.begin, WARM_SALT),
+                    measured: pacer(window.start, 0),
+                }
+            }
+        };
+        let left = match load.amount {
+            Amount::Ops(ops) => share(ops, worker, workers),
+            Amount::Duration(_) | Amount::EveryKey => u64::MAX,
+        };
+        Self { kind, window, left, cut: Nanos::MAX, ended: false }
+    }
+
+    /// The next operation, when it is due by `now`.
+    #[inline]
+    pub(crate) fn due(&mut self, now: Nanos) -> Option<Due> {
+        let due = self.next()?;
+        (due.scheduled <= now).then_some(due)
+    }
+
+    /// The next operation, whenever it is due; None when there is none (for now, in a closed loop).
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<Due> {
+        if self.ended {
+            return None;
+        }
+        let (scheduled, connection) = match &self.kind {
+            Kind::Closed { ready, .. } => {
+                ready.front().map(|&(at, connection)| (at, Some(connection)))?
+            }
+            Kind::Open { warm, .. } if warm.next() < self.window.start => (warm.next(), None),
+            Kind::Open { measured, .. } => (measured.next(), None),
+        };
+        let measured = scheduled >= self.window.start;
+        // A schedule with an amount ends with its amount, whatever rounding does to the end of the
+        // window.
+        let over = self.left == u64::MAX && self.window.end.is_some_and(|end| scheduled >= end);
+        if scheduled >= self.cut || measured && (over || self.left == 0) {
+            self.ended = true;
+            return None;
+        }
+        Some(Due { scheduled, connection, measured })
+    }
+
+    /// The operation that [`Self::next`] told is under way.
+    #[inline]
+    pub(crate) fn take(&mut self) {
+        let measured = match &mut self.kind {
+            Kind::Closed { ready, .. } => {
+                ready.pop_front().is_some_and(|(scheduled, _)| scheduled >= self.window.start)
+            }
+            Kind::Open { warm, .. } if warm.next() < self.window.start => {
+                warm.advance();
+                false
+            }
+            Kind::Open { measured, .. } => {
+                measured.advance();
+                true
+            }
+        };
+        if measured && self.left != u64::MAX {
+            self.left -= 1;
+        }
+    }
+
+    /// An operation is over: in a closed loop its client is ready for the next one.
+    #[inline]
+    pub(crate) fn done(&mut self, at: Nanos, connection: u16) {
+        if let Kind::Closed { ready, throttle } = &mut self.kind {
+            let scheduled = throttle.as_mut().map_or(at, |t| t.allow(at));
+            ready.push_back((scheduled, connection));
+        }
+    }
+
+    /// No further operation begins.
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// The run ends at `now`: a closed loop begins nothing more, a schedule only what was due
+    /// before.
+    pub(crate) fn cut(&mut self, now: Nanos) {
+        self.cut = self.cut.min(now);
+        self.ended |= !self.is_open();
+    }
+
+    /// In an open loop what is due waits when it cannot be sent; a closed loop has nothing to wait
+    /// for it.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.kind, Kind::Open { .. })
+    }
+}
+
+/// Makes the warm-up's gaps others than the window's.
+const WARM_SALT: u64 = 0x57_41_52_4d;
+
+/// Allows one operation per gap and never makes up for gaps that nobody used.
+#[derive(Debug)]
+struct Throttle {
+    epoch: Nanos,
+    /// Past the epoch; a double keeps fractions of a nanosecond and holds 104 days to the
+    /// nanosecond.
+    next_ns: f64,
+    gap_ns: f64,
+}
+
+impl Throttle {
+    fn new(rate: Rate, epoch: Nanos, workers: usize) -> Self {
+        let gap_ns = rate.per_ns() as f64 / rate.events() as f64 * workers as f64;
+        Self { epoch, next_ns: 0.0, gap_ns }
+    }
+
+    /// When a client that is ready at `at` may go on.
+    fn allow(&mut self, at: Nanos) -> Nanos {
+        let allowed_ns = self.next_ns.max(at.since(self.epoch).0 as f64);
+        self.next_ns = allowed_ns + self.gap_ns;
+        self.epoch + Nanos(allowed_ns as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(arrivals: Arrivals, amount: Amount) -> Load {
+        Load { arrivals, amount, warm: Nanos::from_millis(100) }
+    }
+
+    fn drain(source: &mut Source) -> (u64, u64) {
+        let (mut warm, mut measured) = (0, 0);
+        while let Some(due) = source.next() {
+            source.take();
+            *if due.measured { &mut measured } else { &mut warm } += 1;
+            source.done(due.scheduled + Nanos::from_micros(100), 0);
+        }
+        (warm, measured)
+    }
+
+    #[test]
+    fn a_schedule_has_exactly_the_operations_of_its_window() {
+        let rate = "99999/s".parse().unwrap();
+        let arrivals = Arrivals::Open { rate, poisson: false, in_flight_max: 10 };
+        for amount in [Amount::Duration(Nanos::from_secs(2)), Amount::Ops(199_998)] {
+            let load = load(arrivals, amount);
+            let window = Window::of(&load, Nanos(77));
+            let counts: Vec<_> =
+                (0..3).map(|w| drain(&mut Source::new(&load, window, 1, w, 3))).collect();
+            assert_eq!(counts.iter().map(|c| c.1).sum::<u64>(), 199_998, "{amount:?}");
+            assert_eq!(counts.iter().map(|c| c.0).sum::<u64>(), 10_000, "{amount:?}");
+        }
+    }
+
+    #[test]
+    fn a_closed_loop_measures_its_share_of_the_amount() {
+        let load = load(Arrivals::Closed { threads: 5, throttle: None }, Amount::Ops(1001));
+        let window = Window::of(&load, Nanos(1));
+        let measured: Vec<_> =
+            (0..2).map(|w| drain(&mut Source::new(&load, window, 1, w, 2)).1).collect();
+        assert_eq!(measured, [501, 500]);
+    }
+
+    #[test]
+    fn a_throttle_spaces_clients_and_forgets_what_was_missed() {
+        let mut throttle = Throttle::new("1k/s".parse().unwrap(), Nanos(0), 1);
+        let ms = Nanos::from_millis;
+        assert_eq!(
+            [throttle.allow(ms(0)), throttle.allow(ms(0)), throttle.allow(ms(1))],
+            [ms(0), ms(1), ms(2)]
+        );
+        assert_eq!([throttle.allow(ms(50)), throttle.allow(ms(50))], [ms(50), ms(51)]);
+    }
+}

@@ -1,0 +1,90 @@
+//! After the ramp-up the data plane allocates nothing.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(unsafe_code)] // a global allocator cannot be had without
+
+mod rig;
+
+use drive::{Amount, Load, OpDone, Witness};
+use rig::{SECOND, closed, drive, load, open, plan, prepare, run, serve};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use target::Storage;
+use units::Nanos;
+
+thread_local! {
+    /// Constant initialiser and no destructor: using it allocates nothing itself.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call is passed on to the system's allocator unchanged; counting touches no memory
+// of it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|n| n.set(n.get() + 1));
+        // SAFETY: the caller keeps the contract of `alloc`, which is the system's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: `pointer` came from `alloc` above, that is, from the system's allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Operations after which the ramp-up is over: every buffer has been used.
+const RAMP_UP_OPS: u64 = 2000;
+
+/// Counts this worker's allocations between two of its operations.
+#[derive(Default)]
+struct Allocations {
+    ops: u64,
+    at_start: u64,
+    at_last: u64,
+}
+
+impl Witness for Allocations {
+    fn op(&mut self, _: OpDone) {
+        self.ops += 1;
+        self.at_last = ALLOCATIONS.with(Cell::get);
+        if self.ops == RAMP_UP_OPS {
+            self.at_start = self.at_last;
+        }
+    }
+}
+
+#[test]
+fn nothing_is_allocated_per_operation() {
+    for workload in ["a", "d", "e", "f"] {
+        let target = serve(Storage::Memory);
+        let plan = plan(workload, &[], 2000, Some(20_000));
+        let encoder = prepare(target.local_addr(), &plan);
+        load(target.local_addr(), &encoder, 1);
+        for the_load in [
+            Load { warm: Nanos::from_millis(100), ..closed(64, Amount::Ops(20_000)) },
+            open("10k/s", Amount::Duration(SECOND), 4096),
+        ] {
+            let drive = drive(target.local_addr(), &encoder, 1, the_load);
+            let (_, witnesses, _) = run(&drive, vec![Allocations::default()]);
+            let Allocations { ops, at_start, at_last } = witnesses[0];
+            assert!(ops > 2 * RAMP_UP_OPS, "{ops} operations are too few to tell");
+            assert_eq!(
+                at_last - at_start,
+                0,
+                "workload {workload}: allocations in {ops} operations"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    let before = ALLOCATIONS.with(Cell::get);
+    drop(std::hint::black_box(vec![1u8; 100]));
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 1);
+}

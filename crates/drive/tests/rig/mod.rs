@@ -1,0 +1,126 @@
+//! What the tests of the data plane stand on: a reference target in this process, and plans
+//! prepared on it.
+
+#![allow(dead_code)] // each test program uses its part
+
+use drive::{
+    Amount, Arrivals, Control, Drive, Driven, Encoder, Interval, Load, Observer, TableName, Wait,
+    Witness, create_keyspace, create_table, statement_texts,
+};
+use record::hlog::Intervals;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use target::{Config, Handle, Server, Storage};
+use units::{CpuId, Nanos};
+use wire::cql::Consistency;
+use workload::Plan;
+use workload::ycsb::{self, Properties};
+
+pub(crate) const SECOND: Nanos = Nanos::from_secs(1);
+
+pub(crate) fn serve(storage: Storage) -> Handle {
+    let listen = "127.0.0.1:0".parse().unwrap();
+    Server::bind(Config { storage, ..Config::new(listen) }).unwrap().start().unwrap()
+}
+
+pub(crate) fn table() -> TableName {
+    TableName { keyspace: "ycsb".into(), table: "usertable".into() }
+}
+
+pub(crate) fn plan(
+    workload: &str,
+    properties: &[&str],
+    records: u64,
+    ops: Option<u64>,
+) -> Arc<Plan> {
+    let files: [&str; 0] = [];
+    let properties = Properties::load(&files, properties).unwrap();
+    Arc::new(ycsb::plan(workload, &properties, Some(records), ops).unwrap().plan)
+}
+
+pub(crate) fn control(address: SocketAddr) -> Control {
+    Control::connect(address, Nanos::from_secs(5)).unwrap()
+}
+
+/// Creates the plan's table and prepares its statements.
+pub(crate) fn prepare(address: SocketAddr, plan: &Arc<Plan>) -> Arc<Encoder> {
+    let mut control = control(address);
+    control.query(&create_keyspace(&table(), "1")).unwrap();
+    control.query(&create_table(plan, &table())).unwrap();
+    let texts = statement_texts(plan, &table());
+    let ids: Vec<_> = texts.iter().map(|text| control.prepare(text).unwrap().id).collect();
+    Arc::new(Encoder::new(plan.clone(), &table(), &ids, Consistency::LocalOne))
+}
+
+pub(crate) fn closed(threads: usize, amount: Amount) -> Load {
+    Load { arrivals: Arrivals::Closed { threads, throttle: None }, amount, warm: Nanos::ZERO }
+}
+
+pub(crate) fn open(rate: &str, amount: Amount, in_flight_max: usize) -> Load {
+    let rate = rate.parse().unwrap();
+    let arrivals = Arrivals::Open { rate, poisson: false, in_flight_max };
+    Load { arrivals, amount, warm: Nanos::ZERO }
+}
+
+pub(crate) fn drive(
+    address: SocketAddr,
+    encoder: &Arc<Encoder>,
+    workers: usize,
+    load: Load,
+) -> Drive {
+    Drive {
+        encoder: encoder.clone(),
+        load_keys: matches!(load.amount, Amount::EveryKey),
+        load,
+        addresses: vec![address],
+        ring: None,
+        credentials: None,
+        connections: drive::connections(2, workers),
+        cpus: vec![CpuId(0); workers],
+        seed: 7,
+        intervals: Intervals::of(Nanos::from_millis(200)),
+        timeout: Nanos::from_secs(5),
+        retries: 0,
+        retry_pause: Nanos::ZERO,
+        give_up: Nanos::from_secs(20),
+        wait: Wait::Sleep,
+    }
+}
+
+/// Keeps nothing but the number of operations of each interval.
+#[derive(Default)]
+pub(crate) struct Counts(pub(crate) Vec<u64>);
+
+impl Observer for Counts {
+    fn interval(&mut self, interval: Interval<'_>) -> Result<(), io::Error> {
+        assert_eq!(interval.index as usize, self.0.len(), "intervals come in order");
+        self.0.push(interval.record.ops.iter().map(record::OpRecord::ops).sum());
+        Ok(())
+    }
+}
+
+pub(crate) fn run<W: Witness + 'static>(
+    drive: &Drive,
+    witnesses: Vec<W>,
+) -> (Driven, Vec<W>, Counts) {
+    let mut counts = Counts::default();
+    let stop = Arc::new(AtomicBool::new(false));
+    let (driven, witnesses) = drive::run(drive, witnesses, &mut counts, &stop).unwrap();
+    (driven, witnesses, counts)
+}
+
+/// Loads the plan's keys with so many workers.
+pub(crate) fn load(address: SocketAddr, encoder: &Arc<Encoder>, workers: usize) -> Driven {
+    let drive = drive(address, encoder, workers, Load::every_key(32));
+    run(&drive, vec![drive::Unwitnessed; workers]).0
+}
+
+pub(crate) fn ok(driven: &Driven) -> u64 {
+    driven.total.ops.iter().map(|op| op.count(record::Outcome::Ok)).sum()
+}
+
+pub(crate) fn ops(driven: &Driven) -> u64 {
+    driven.total.ops.iter().map(record::OpRecord::ops).sum()
+}

@@ -1,0 +1,371 @@
+//! Schema, rows and statements: what is there, what is created, whether it is to be loaded, what is
+//! prepared.
+//!
+//! On a target that runs already (design section 7, Safety) only what is missing is created, and
+//! nothing is altered, truncated or dropped. Tables are written to when they carry wideload's
+//! marker, or when the user says so. The marker and up to 1000 probed keys, evenly over all keys,
+//! decide whether the rows are there. A target of our own is new, so all of it is created and
+//! loaded.
+
+use crate::error::LabError;
+use crate::filling::{Filling, Keeper};
+use crate::marker::{self, Marker, Shape};
+use crate::provision::Provisioned;
+use crate::trial::{Live, LoadChoice, Trial};
+use admin::{Admin, literal};
+use drive::{Control, create_keyspace, create_table, identifier, statement_texts};
+use record::Caveat;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use units::{Bytes, Nanos};
+use wire::routing::Ring;
+use workload::{Action, Plan};
+
+/// What the control plane found and made.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// Prepared ids in the order of the plan's statements.
+    pub(crate) ids: Vec<Vec<u8>>,
+    /// The rows that are to be written first.
+    pub(crate) filling: Option<Filling>,
+    /// `release_version` of the hosts, several with commas.
+    pub(crate) version: Option<String>,
+    /// The hosts to drive.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// Which of them hold what, in the order of `addresses`; None for one host.
+    pub(crate) ring: Option<Arc<Ring>>,
+    /// What the figures rest on.
+    pub(crate) caveats: Vec<Caveat>,
+}
+
+/// Longest wait for a control request; loads and runs have their own timeout.
+const CONTROL_TIMEOUT_MIN: Nanos = Nanos::from_secs(5);
+/// Keys that are looked for.
+const PROBES: u64 = 1000;
+
+/// Creates what is missing, decides whether to load, prepares on every host.
+pub(crate) fn prepare(
+    trial: &Trial,
+    target: &Provisioned,
+    live: &mut dyn Live,
+) -> Result<Prepared, LabError> {
+    let timeout = trial.timeout.max(CONTROL_TIMEOUT_MIN);
+    let mut prepared = if target.child.is_some() {
+        own(trial, &target.addresses, timeout)?
+    } else {
+        running(trial, &target.addresses, timeout, live)?
+    };
+    if let Some(filling) = prepared.filling.as_ref().filter(|_| !target.is_ours()) {
+        let (table, volume) = (trial.table.quoted(), volume(&trial.plan, filling.rows()));
+        live.notice(&format!("loading {volume} into {table}"));
+    }
+    prepared.ids = ids(trial, &prepared.addresses, timeout)?;
+    Ok(prepared)
+}
+
+/// So many rows of a plan in words, with their size before overhead and replication.
+pub(crate) fn volume(plan: &Plan, rows: u64) -> String {
+    let row = plan.key_size_max() + plan.schema.columns.len() * plan.value_size_max();
+    let bytes = Bytes(rows.saturating_mul(row as u64));
+    format!("{rows} rows of at most {row} bytes: {bytes} without overhead and replicas")
+}
+
+fn ids(trial: &Trial, addresses: &[SocketAddr], timeout: Nanos) -> Result<Vec<Vec<u8>>, LabError> {
+    let connect = |&host| Control::connect_as(host, timeout, trial.credentials.as_ref());
+    let mut controls = addresses.iter().map(connect).collect::<Result<Vec<_>, _>>()?;
+    let mut ids = Vec::new();
+    for statement in statement_texts(&trial.plan, &trial.table) {
+        let mut prepared =
+            controls.iter_mut().map(|c| c.prepare(&statement)).collect::<Result<Vec<_>, _>>()?;
+        let id = prepared.swap_remove(0).id;
+        if prepared.iter().any(|other| other.id != id) {
+            return Err(LabError::Ids { statement });
+        }
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+/// A target of our own is new, and nobody will ask for a marker on it.
+fn own(trial: &Trial, addresses: &[SocketAddr], timeout: Nanos) -> Result<Prepared, LabError> {
+    if trial.load_choice == LoadChoice::Skip {
+        return Err(LabError::TableMissing { table: trial.table.quoted() });
+    }
+    for &address in addresses {
+        let mut control = Control::connect(address, timeout)?;
+        control.query(&create_keyspace(&trial.table, &trial.replication))?;
+        control.query(&create_table(&trial.plan, &trial.table))?;
+    }
+    Ok(Prepared {
+        ids: Vec::new(),
+        filling: Some(Filling::whole(trial, None)),
+        version: None,
+        addresses: addresses.to_vec(),
+        ring: None,
+        caveats: Vec::new(),
+    })
+}
+
+fn running(
+    trial: &Trial,
+    addresses: &[SocketAddr],
+    timeout: Nanos,
+    live: &mut dyn Live,
+) -> Result<Prepared, LabError> {
+    let admin = Admin::connect(&admin::Config {
+        hosts: addresses.to_vec(),
+        credentials: trial.credentials.clone(),
+        fixed_hosts: trial.fixed_hosts,
+        datacenter: trial.datacenter.clone(),
+        timeout,
+        cpus: trial.client_cpus.clone(),
+    })?;
+    let version = Some(admin.versions()?.join(", ")).filter(|version| !version.is_empty());
+    let mut caveats = Vec::new();
+    let found = Found::of(trial, &admin)?;
+    let rows = found.rows(trial, &admin, live, &mut caveats)?;
+    let ring = hosts(trial, &admin, &mut caveats)?;
+    let addresses = ring.hosts.iter().map(|host| host.address).collect();
+    // The driver's connections live on only where a load has to be booked.
+    let filling = rows.map(|Rows { missing, seed, booked }| {
+        let keeper = booked.then(|| Keeper { admin, shape: Shape::of(&trial.plan) });
+        Filling { missing, seed, keeper }
+    });
+    let ring = (ring.hosts.len() > 1).then(|| Arc::new(ring));
+    Ok(Prepared { ids: Vec::new(), filling, version, addresses, ring, caveats })
+}
+
+/// The hosts of the preferred datacenter that can be reached.
+fn hosts(trial: &Trial, admin: &Admin, caveats: &mut Vec<Caveat>) -> Result<Ring, LabError> {
+    let all = admin.ring(&trial.table.keyspace)?;
+    let near = all.only(|host| host.datacenter == admin.datacenter());
+    let ring = near.only(|host| host.up);
+    let out: Vec<_> =
+        near.hosts.iter().filter(|host| !host.up).map(|host| host.address.to_string()).collect();
+    if ring.hosts.is_empty() {
+        return Err(LabError::NoHostUp { hosts: out.join(", ") });
+    }
+    if !out.is_empty() {
+        let text = format!(
+            "Hosts of the cluster were left out, because they could not be connected to: {}. \
+             --fixed-hosts uses only the addresses given.",
+            out.join(", ")
+        );
+        caveats.push(Caveat::new("hosts-left-out", text));
+    }
+    Ok(ring)
+}
+
+/// What there is of a trial's table.
+#[derive(Debug)]
+struct Found {
+    table: bool,
+    marker: Option<Marker>,
+    /// The target gives canned answers: what it says about rows means nothing.
+    mock: bool,
+}
+
+/// Rows that are to be loaded.
+struct Rows {
+    missing: Vec<std::ops::Range<u64>>,
+    seed: u64,
+    /// In the marker.
+    booked: bool,
+}
+
+impl Found {
+    fn of(trial: &Trial, admin: &Admin) -> Result<Self, LabError> {
+        let mock = is_mock(admin)?;
+        let table = columns_fit(trial, admin)?;
+        let marker = if mock { None } else { marker::read(admin, &trial.table)? };
+        Ok(Self { table, marker, mock })
+    }
+
+    /// Creates what is missing; which rows are to be written before the run.
+    fn rows(
+        self,
+        trial: &Trial,
+        admin: &Admin,
+        live: &mut dyn Live,
+        caveats: &mut Vec<Caveat>,
+    ) -> Result<Option<Rows>, LabError> {
+        let shape = Shape::of(&trial.plan);
+        let keys = &trial.plan.keys;
+        let all = |booked| {
+            let missing = std::iter::once(keys.start..keys.start + keys.loaded).collect();
+            Some(Rows { missing, seed: trial.seed, booked })
+        };
+        if !self.table {
+            if trial.load_choice == LoadChoice::Skip {
+                return Err(LabError::TableMissing { table: trial.table.quoted() });
+            }
+            self.create(trial, admin, shape)?;
+            return Ok(all(!self.mock));
+        }
+        if self.mock {
+            return Ok(if trial.load_choice == LoadChoice::Load { all(false) } else { None });
+        }
+        let Some(marker) = self.marker else { return foreign(trial, admin, all(false), caveats) };
+        if marker.shape != shape {
+            return Err(LabError::OtherShape {
+                table: trial.table.quoted(),
+                theirs: marker.shape.layout,
+                ours: shape.layout,
+            });
+        }
+        match trial.load_choice {
+            LoadChoice::Load => Ok(all(true)),
+            LoadChoice::Skip => {
+                if !marker.missing.is_empty() {
+                    caveats.push(Caveat::new("partial-load", partial(&marker, keys.loaded)));
+                }
+                Ok(None)
+            }
+            LoadChoice::Undecided if marker.missing.is_empty() => {
+                let (found, probed) = probe(trial, admin)?;
+                if found < probed {
+                    let table = trial.table.quoted();
+                    return Err(LabError::RowsMissing { table, lacking: probed - found, probed });
+                }
+                Ok(None)
+            }
+            LoadChoice::Undecided => {
+                live.notice(&format!("{} The load is resumed.", partial(&marker, keys.loaded)));
+                Ok(Some(Rows { missing: marker.missing, seed: marker.seed, booked: true }))
+            }
+        }
+    }
+
+    /// The marker comes before the table, so that no table of ours is ever without.
+    fn create(&self, trial: &Trial, admin: &Admin, shape: Shape) -> Result<(), LabError> {
+        let keyspace = format!(
+            "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = {}",
+            literal(&trial.table.keyspace)
+        );
+        if admin.query(&keyspace)?.is_empty() {
+            admin.check_replication(&trial.replication)?;
+            admin.schema_change(&create_keyspace(&trial.table, &trial.replication))?;
+        }
+        if !self.mock {
+            marker::create(admin, &trial.table)?;
+            let keys = &trial.plan.keys;
+            let missing = std::iter::once(keys.start..keys.start + keys.loaded).collect();
+            let marker = Marker { shape, seed: trial.seed, missing };
+            marker::write(admin, &trial.table, &marker, keys.loaded)?;
+        }
+        Ok(admin.schema_change(&create_table(&trial.plan, &trial.table))?)
+    }
+}
+
+/// A table without a marker: somebody else's. It may be read when the rows are there; to write to
+/// it takes a word of the user.
+fn foreign(
+    trial: &Trial,
+    admin: &Admin,
+    all: Option<Rows>,
+    caveats: &mut Vec<Caveat>,
+) -> Result<Option<Rows>, LabError> {
+    let table = || trial.table.quoted();
+    let loads = trial.load_choice == LoadChoice::Load;
+    if (loads || writes(&trial.plan)) && !trial.write_into_existing {
+        return Err(LabError::ForeignTable { table: table() });
+    }
+    let (rows, text) = match trial.load_choice {
+        LoadChoice::Load => (all, "its rows were loaded over those that were there"),
+        LoadChoice::Skip => (None, "nothing says that its rows are those of this workload"),
+        LoadChoice::Undecided => {
+            let (found, probed) = probe(trial, admin)?;
+            match (found == probed, trial.write_into_existing) {
+                (true, _) => (None, "that its rows fit was found only by looking for some keys"),
+                (false, true) => (all, "its rows were loaded beside those that were there"),
+                (false, false) => {
+                    let lacking = probed - found;
+                    return Err(LabError::ForeignRows { table: table(), lacking, probed });
+                }
+            }
+        }
+    };
+    let text = format!("{} does not carry wideload's marker: {text}.", table());
+    caveats.push(Caveat::new("no-marker", text));
+    Ok(rows)
+}
+
+fn writes(plan: &Plan) -> bool {
+    let writes =
+        |&index: &usize| matches!(plan.statements[index].action, Action::Update | Action::Insert);
+    plan.run.iter().flat_map(|o| &o.steps).any(|step| writes(&step.first_statement))
+}
+
+fn partial(marker: &Marker, records: u64) -> String {
+    let missing: u64 = marker.missing.iter().map(|keys| keys.end - keys.start).sum();
+    format!("An earlier load did not end: {missing} of {records} rows are not known to be there.")
+}
+
+/// Looks for up to 1000 keys, evenly over all that the load writes: how many there are, and how
+/// many were looked for.
+fn probe(trial: &Trial, admin: &Admin) -> Result<(usize, usize), LabError> {
+    let keys = &trial.plan.keys;
+    let (count, last) = (keys.loaded.min(PROBES), u128::from(keys.loaded.saturating_sub(1)));
+    let mut text = vec![0; trial.plan.key_size_max()];
+    let wanted: Vec<_> = (0..count)
+        .map(|i| {
+            let ahead = last * u128::from(i) / u128::from(count.saturating_sub(1).max(1));
+            let size = trial.plan.write_key(keys.start + ahead as u64, &mut text);
+            String::from_utf8_lossy(&text[..size]).into_owned()
+        })
+        .collect();
+    let key = identifier(&trial.plan.schema.key_column);
+    let query = format!("SELECT {key} FROM {} WHERE {key} = ?", trial.table.quoted());
+    let probed = wanted.len();
+    Ok((admin.count_found(&query, wanted)?, probed))
+}
+
+/// Whether the table exists; an error when it does and its columns are not the plan's.
+fn columns_fit(trial: &Trial, admin: &Admin) -> Result<bool, LabError> {
+    let query = format!(
+        "SELECT column_name, kind, type FROM system_schema.columns WHERE keyspace_name = {} AND \
+         table_name = {}",
+        literal(&trial.table.keyspace),
+        literal(&trial.table.table)
+    );
+    let rows = admin.query(&query)?;
+    if rows.is_empty() {
+        return Ok(false);
+    }
+    let refuse = |wrong: String| {
+        let create = create_table(&trial.plan, &trial.table);
+        Err(LabError::TableShape { table: trial.table.quoted(), wrong, create })
+    };
+    let cell = |row: &admin::Row, column| row.get(column).text().unwrap_or_default().to_owned();
+    let schema = &trial.plan.schema;
+    for row in &rows {
+        let (name, kind) = (cell(row, "column_name"), cell(row, "kind"));
+        let keyed = matches!(kind.as_str(), "partition_key" | "clustering");
+        if keyed && (kind != "partition_key" || name != schema.key_column) {
+            return refuse(format!("{name} is part of its key"));
+        }
+    }
+    for name in std::iter::once(&schema.key_column).chain(&schema.columns) {
+        let row = rows.iter().find(|row| row.get("column_name").text() == Some(name));
+        let Some(row) = row else { return refuse(format!("it has no column {name}")) };
+        let of = cell(row, "type");
+        if !matches!(of.as_str(), "text" | "varchar" | "ascii") {
+            return refuse(format!("its column {name} is of type {of} and not text"));
+        }
+        if name == &schema.key_column && cell(row, "kind") != "partition_key" {
+            return refuse(format!("its column {name} is not its key"));
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a reference target without storage answers.
+fn is_mock(admin: &Admin) -> Result<bool, LabError> {
+    let exists = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = \
+                  'system_wideload' AND table_name = 'target'";
+    if admin.query(exists)?.is_empty() {
+        return Ok(false);
+    }
+    let rows = admin.query("SELECT storage FROM system_wideload.target")?;
+    Ok(rows.first().is_some_and(|row| row.get("storage").text() == Some("null")))
+}

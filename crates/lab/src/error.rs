@@ -1,0 +1,211 @@
+//! Why a trial could not be carried out, and whose turn it is.
+
+use admin::{ConnectError, QueryError, ReplicationError, RingError, SchemaError};
+use drive::{ControlError, DriveError};
+use record::RunDirError;
+use record::hlog::HlogWriteError;
+use record::table::TableError;
+use stage::cassandra::{StartError, StopError};
+use stage::{ReadyError, SpawnError, TerminateError};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use units::CpuSet;
+
+/// Why a trial could not be carried out. Every text names the thing and the cure.
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // the fields are what the texts name
+pub enum LabError {
+    /// The run directory.
+    #[error(transparent)]
+    RunDir(#[from] RunDirError),
+    /// A histogram that no log can hold.
+    #[error(transparent)]
+    Hlog(HlogWriteError),
+    /// A table in it.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The report.
+    #[error(transparent)]
+    Report(#[from] report::ReportError),
+    /// This host's facts.
+    #[error(transparent)]
+    Machine(#[from] machine::ReadError),
+    /// The reference target did not start.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// The reference target did not listen.
+    #[error(transparent)]
+    Ready(#[from] ReadyError),
+    /// The reference target did not end.
+    #[error(transparent)]
+    Terminate(#[from] TerminateError),
+    /// Cassandra is not up.
+    #[error(transparent)]
+    Cassandra(Box<StartError>),
+    /// Cassandra did not end, or left something.
+    #[error(transparent)]
+    CassandraStop(#[from] StopError),
+    /// The reference target is started and does not say where it listens.
+    #[error("the reference target did not say where it listens{}", quoted(last_lines))]
+    Announce { last_lines: Vec<String> },
+    /// Its own program cannot be found.
+    #[error("cannot find the running program to start the reference target with: {0}")]
+    Program(std::io::Error),
+    /// The target cannot be talked to.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// A target's name.
+    #[error("cannot resolve '{host}': {source}; give an address or a name that this host knows")]
+    Resolve { host: String, source: std::io::Error },
+    /// A cpu list.
+    #[error("{flag} {asked} names cpus that this process may not use; allowed are {allowed}")]
+    Cpus { flag: &'static str, asked: CpuSet, allowed: CpuSet },
+    /// The cluster cannot be connected to.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The schema cannot be changed.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// The control plane has no answer.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// The cluster's ring is not known.
+    #[error(transparent)]
+    Ring(#[from] RingError),
+    /// More replicas than the cluster can hold.
+    #[error(transparent)]
+    Replication(#[from] ReplicationError),
+    /// Hosts that the cluster tells of and that cannot be reached.
+    #[error(
+        "none of the cluster's hosts can be connected to ({hosts}); --fixed-hosts uses only the \
+         addresses given, where the cluster tells others that cannot be reached from here"
+    )]
+    NoHostUp { hosts: String },
+    /// Somebody else's table, which would be written to.
+    #[error(
+        "{table} exists on this cluster and was not made by wideload, and this would write to it: \
+         choose another --table or --keyspace, or allow it with --write-into-existing"
+    )]
+    ForeignTable { table: String },
+    /// Somebody else's table, without the rows.
+    #[error(
+        "{table} exists on this cluster, was not made by wideload, and lacks {lacking} of {probed} \
+         keys looked for: choose another --table, or allow to load into it with \
+         --write-into-existing; --skip-load reads it as it is"
+    )]
+    ForeignRows { table: String, lacking: usize, probed: usize },
+    /// Our own table with other rows.
+    #[error(
+        "{table} holds other rows than this workload's: it was loaded with {theirs}; this is \
+         {ours}. Choose another --table, or give the options that it was loaded with, or drop it \
+         yourself"
+    )]
+    OtherShape { table: String, theirs: String, ours: String },
+    /// Our own table with rows gone.
+    #[error(
+        "{table} was loaded completely, and yet {lacking} of {probed} keys looked for are not \
+         there: --load writes all rows again, --skip-load uses what is there"
+    )]
+    RowsMissing { table: String, lacking: usize, probed: usize },
+    /// The table has other columns.
+    #[error(
+        "{table} exists and is not as this workload needs it: {wrong}; choose another --table, or \
+         make it with {create}"
+    )]
+    TableShape { table: String, wrong: String, create: String },
+    /// A marker that is not as this program writes it.
+    #[error(
+        "the marker of {table} cannot be read; was it written by a newer version? DELETE FROM \
+         {markers} WHERE table_name = {name} makes the table one without a marker"
+    )]
+    Marker { table: String, markers: String, name: String },
+    /// Nothing to read.
+    #[error("{table} does not exist on this target: leave out --skip-load to create and load it")]
+    TableMissing { table: String },
+    /// Hosts of a target give different ids for a statement.
+    #[error(
+        "the hosts of --target prepare '{statement}' under different ids; are they one cluster of \
+         one version?"
+    )]
+    Ids { statement: String },
+    /// The load phase did not write all rows.
+    #[error(
+        "loading failed: {failed} of {total} inserts ended as {outcomes} ({said}); the table is \
+         incomplete"
+    )]
+    Load { failed: u64, total: u64, outcomes: String, said: String },
+    /// The target that was started for the trial has ended by itself.
+    #[error(
+        "the target that was started for this run has ended; its last words are in {}",
+        raw.display()
+    )]
+    TargetDied { raw: PathBuf },
+    /// Nothing succeeded while loading.
+    #[error("loading was given up: nothing succeeded for {give_up} (--give-up)")]
+    LoadGaveUp { give_up: units::Nanos },
+    /// The user's wish.
+    #[error("interrupted while loading")]
+    Interrupted,
+    /// This host gives no thread.
+    #[error("cannot start a thread: {0}; `ulimit -u` tells how many there may be")]
+    Thread(std::io::Error),
+    /// The data plane could not be started or its results not recorded.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// A file.
+    #[error("cannot write '{}': {source}; free space or choose another --out", path.display())]
+    File { path: PathBuf, source: std::io::Error },
+}
+
+/// A log that could not be written, by its path where the system is why.
+pub(crate) fn log_failed(path: &Path) -> impl FnOnce(HlogWriteError) -> LabError {
+    move |error| match error {
+        HlogWriteError::Io(source) => LabError::File { path: path.to_owned(), source },
+        error => LabError::Hlog(error),
+    }
+}
+
+fn quoted(lines: &[String]) -> String {
+    lines.iter().fold(String::new(), |text, line| text + "\n    " + line)
+}
+
+impl From<StartError> for LabError {
+    fn from(error: StartError) -> Self {
+        Self::Cassandra(Box::new(error))
+    }
+}
+
+impl LabError {
+    /// Exit status of the program: 1 ended early, 2 usage, 3 environment, 130 interrupted (design
+    /// section 7).
+    #[must_use]
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Interrupted => 130,
+            Self::Cassandra(error) if error.is_interrupted() => 130,
+            Self::Cassandra(error) if error.is_usage() => 2,
+            Self::Load { .. } | Self::LoadGaveUp { .. } | Self::TargetDied { .. } => 1,
+            Self::Drive(DriveError::Link(drive::LinkError::Interrupted)) => 130,
+            Self::Cpus { .. }
+            | Self::ForeignTable { .. }
+            | Self::ForeignRows { .. }
+            | Self::OtherShape { .. }
+            | Self::RowsMissing { .. }
+            | Self::TableShape { .. }
+            | Self::Marker { .. }
+            | Self::Replication(_)
+            | Self::Schema(SchemaError::Refused { .. })
+            | Self::Query(QueryError::Refused { .. })
+            | Self::Connect(
+                ConnectError::CredentialsMissing { .. }
+                | ConnectError::CredentialsRefused { .. }
+                | ConnectError::Datacenter { .. },
+            )
+            | Self::TableMissing { .. }
+            | Self::Ids { .. }
+            | Self::RunDir(RunDirError::NotEmpty { .. } | RunDirError::NotDirectory { .. })
+            | Self::Control(ControlError::Refused { .. } | ControlError::NotLetIn { .. }) => 2,
+            _ => 3,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What a trial would do, in words and statements, without doing it.
+
+use crate::data::volume;
+use crate::provision::{TargetChoice, reference_argv};
+use crate::trial::{LoadChoice, Trial};
+use drive::{Amount, Arrivals, create_keyspace, create_table, statement_texts};
+use stage::cassandra::{Options, heap_of};
+use std::fmt::Write as _;
+use std::path::Path;
+use units::CpuSet;
+
+/// The text of `--dry-run`.
+#[must_use]
+pub fn explain(trial: &Trial) -> String {
+    let mut text = String::new();
+    let mut line = |what: &str, value: String| {
+        let _ = writeln!(text, "{what:<12} {value}");
+    };
+    match &trial.target {
+        TargetChoice::Reference { storage } => {
+            let argv = reference_argv(*storage, &trial.target_cpus);
+            let words: Vec<_> = argv.iter().map(|word| word.to_string_lossy()).collect();
+            line("start", words.join(" "));
+        }
+        TargetChoice::Cassandra { options, data_dir } => {
+            cassandra_in_words(options, data_dir.as_deref(), &trial.target_cpus, &mut line);
+        }
+        TargetChoice::Running { hosts } => line("connect", hosts.join(", ")),
+    }
+    let plan = &trial.plan;
+    if trial.load_choice != LoadChoice::Skip {
+        line("create", create_keyspace(&trial.table, &trial.replication));
+        line("create", create_table(plan, &trial.table));
+        line("load", volume(plan, plan.keys.loaded));
+    }
+    for statement in statement_texts(plan, &trial.table) {
+        line("prepare", statement);
+    }
+    for operation in &plan.run {
+        line("operation", format!("{} {:.4} %", operation.name, operation.weight * 100.0));
+    }
+    line("drive", load_in_words(trial));
+    let workers = drive::workers(trial.client_cpus.len(), &trial.load.arrivals);
+    let connections = drive::connections(trial.connections, workers);
+    line(
+        "client",
+        format!(
+            "{workers} workers on cpus {}, {connections} connections, waiting by {:?}, seed {}",
+            trial.client_cpus, trial.wait, trial.seed
+        ),
+    );
+    line(
+        "limits",
+        format!(
+            "timeout {}, {} retries, give up after {} without success, consistency {}",
+            trial.timeout, trial.retries, trial.give_up, trial.consistency
+        ),
+    );
+    line(
+        "record",
+        match &trial.out {
+            Some(out) => out.display().to_string(),
+            None => format!("runs/<utc>-{}", trial.name),
+        },
+    );
+    text
+}
+
+fn cassandra_in_words(
+    options: &Options,
+    data_dir: Option<&Path>,
+    cpus: &CpuSet,
+    line: &mut dyn FnMut(&str, String),
+) {
+    line("start", format!("{} on {}, cpus {cpus}", options.source, options.listen));
+    let heap = heap_of(options).map(|heap| format!("{}: {}", heap.size, heap.why));
+    line("heap", heap.unwrap_or_else(|error| error.to_string()));
+    if let Some(dir) = data_dir {
+        line("data", dir.display().to_string());
+    }
+    options.settings.iter().for_each(|setting| line("set", setting.to_string()));
+    options.jvm.iter().for_each(|flag| line("jvm", flag.clone()));
+}
+
+fn load_in_words(trial: &Trial) -> String {
+    let load = &trial.load;
+    let arrivals = match load.arrivals {
+        Arrivals::Closed { threads, throttle } => {
+            let throttle = throttle.map_or(String::new(), |rate| format!(", at most {rate}"));
+            format!("closed loop, {threads} threads{throttle}")
+        }
+        Arrivals::Open { rate, poisson, in_flight_max } => {
+            let kind = if poisson { "poisson" } else { "constant" };
+            format!("open loop, {kind} arrivals at {rate}, at most {in_flight_max} in flight")
+        }
+    };
+    let amount = match load.amount {
+        Amount::Ops(ops) => format!("{ops} operations"),
+        Amount::Duration(duration) => format!("{duration}"),
+        Amount::EveryKey => "every key once".to_owned(),
+    };
+    format!("{arrivals}; warm {}, then {amount}", load.warm)
+}

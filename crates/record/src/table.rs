@@ -1,0 +1,233 @@
+//! The two tables of a run: `trials.csv`, a row per trial, and `counters.csv`, a series over time.
+
+use crate::summary::Stats;
+use std::io::{Read, Write};
+use thiserror::Error;
+
+/// Why a table could not be written or read.
+#[derive(Debug, Error)]
+#[error("{table}: {source}; check the free space, or that the file is a table of wideload")]
+pub struct TableError {
+    table: &'static str,
+    source: csv::Error,
+}
+
+fn failed(table: &'static str) -> impl Fn(csv::Error) -> TableError {
+    move |source| TableError { table, source }
+}
+
+/// One trial in `trials.csv`. Latencies are over all its operations merged, never averaged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialRow {
+    /// Number from 1.
+    pub trial: u32,
+    /// Workload, as in the summary.
+    pub workload: String,
+    /// Kind of target, as in the summary.
+    pub target: String,
+    /// What this trial varies: name and value with unit; the same names in all rows.
+    pub factors: Vec<(String, String)>,
+    /// Measured operations of any outcome.
+    pub ops: u64,
+    /// Ok operations per second.
+    pub ops_s: f64,
+    /// First scheduled to last done.
+    pub duration_s: f64,
+    /// Operations that did not end ok.
+    pub errors: u64,
+    /// Scheduled rate of an open loop.
+    pub scheduled_rate_s: Option<f64>,
+    /// Service time of ok and timeouts.
+    pub service: Option<Stats>,
+    /// Response time of ok and timeouts; None when the rate was missed.
+    pub response: Option<Stats>,
+    /// Lag of all that was sent.
+    pub lag: Option<Stats>,
+    /// How it ended.
+    pub verdict: String,
+    /// Codes of its caveats.
+    pub caveats: Vec<String>,
+}
+
+const STATS: [&str; 6] = ["mean", "p50", "p90", "p99", "p999", "max"];
+
+fn stat_fields(stats: Option<Stats>) -> [String; 6] {
+    match stats {
+        Some(s) => [s.mean, s.p50, s.p90, s.p99, s.p999, s.max].map(|us| us.to_string()),
+        None => Default::default(),
+    }
+}
+
+/// Writes `trials.csv`. The header comes with the first row, which decides the factors.
+pub struct TrialsWriter<W: Write> {
+    out: csv::Writer<W>,
+    started: bool,
+}
+
+impl<W: Write> TrialsWriter<W> {
+    /// A table without rows.
+    pub fn new(out: W) -> Self {
+        Self { out: csv::WriterBuilder::new().from_writer(out), started: false }
+    }
+
+    /// Adds a row and flushes it, so that an aborted experiment keeps what it has.
+    pub fn row(&mut self, row: &TrialRow) -> Result<(), TableError> {
+        let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        if !self.started {
+            self.started = true;
+            let mut header = names(&["trial", "workload", "target"]);
+            header.extend(row.factors.iter().map(|(name, _)| name.clone()));
+            header.extend(names(&["ops", "ops_s", "duration_s", "errors", "scheduled_rate_s"]));
+            for kind in ["service", "response", "lag"] {
+                header.extend(STATS.iter().map(|stat| format!("{kind}_us_{stat}")));
+            }
+            header.extend(names(&["verdict", "caveats"]));
+            self.out.write_record(&header).map_err(failed("trials.csv"))?;
+        }
+        let mut fields = vec![row.trial.to_string(), row.workload.clone(), row.target.clone()];
+        fields.extend(row.factors.iter().map(|(_, value)| value.clone()));
+        fields.extend([
+            row.ops.to_string(),
+            row.ops_s.to_string(),
+            row.duration_s.to_string(),
+            row.errors.to_string(),
+            row.scheduled_rate_s.map(|r| r.to_string()).unwrap_or_default(),
+        ]);
+        for stats in [row.service, row.response, row.lag] {
+            fields.extend(stat_fields(stats));
+        }
+        fields.extend([row.verdict.clone(), row.caveats.join(";")]);
+        self.out.write_record(&fields).map_err(failed("trials.csv"))?;
+        self.out.flush().map_err(|e| failed("trials.csv")(e.into()))
+    }
+}
+
+/// One value of a series in `counters.csv`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counter {
+    /// Seconds since the start of the measured window; negative while warming.
+    pub t_s: f64,
+    /// The host it was read on.
+    pub host: String,
+    /// Where it comes from: `client`, `target`, `procfs`.
+    pub source: String,
+    /// Which metric, unit not in the name.
+    pub metric: String,
+    /// The value.
+    pub value: f64,
+    /// Its unit: `share`, `MiB`, `1/s`.
+    pub unit: String,
+}
+
+/// Writes `counters.csv`.
+pub struct CountersWriter<W: Write> {
+    out: csv::Writer<W>,
+}
+
+const COUNTER_COLUMNS: [&str; 6] = ["t_s", "host", "source", "metric", "value", "unit"];
+
+impl<W: Write> CountersWriter<W> {
+    /// A table with its header.
+    pub fn new(out: W) -> Result<Self, TableError> {
+        let mut out = csv::WriterBuilder::new().from_writer(out);
+        out.write_record(COUNTER_COLUMNS).map_err(failed("counters.csv"))?;
+        Ok(Self { out })
+    }
+
+    /// Adds a value.
+    pub fn write(&mut self, c: &Counter) -> Result<(), TableError> {
+        let (t_s, value) = (format!("{:.3}", c.t_s), c.value.to_string());
+        let fields = [&t_s, &c.host, &c.source, &c.metric, &value, &c.unit];
+        self.out.write_record(fields).map_err(failed("counters.csv"))
+    }
+
+    /// Writes what is buffered to the file.
+    pub fn flush(&mut self) -> Result<(), TableError> {
+        self.out.flush().map_err(|e| failed("counters.csv")(e.into()))
+    }
+}
+
+/// Reads `counters.csv`, at most `rows_max` rows, and whether there were more. Rows whose time or
+/// value is no number are left out.
+pub fn read_counters(
+    input: impl Read,
+    rows_max: usize,
+) -> Result<(Vec<Counter>, bool), TableError> {
+    let mut rows = Vec::new();
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(input);
+    for record in reader.records() {
+        let record = record.map_err(failed("counters.csv"))?;
+        if rows.len() == rows_max {
+            return Ok((rows, true));
+        }
+        let text = |i: usize| record.get(i).unwrap_or_default().to_owned();
+        let number = |i: usize| text(i).parse::<f64>().ok().filter(|n| n.is_finite());
+        let (Some(t_s), Some(value)) = (number(0), number(4)) else { continue };
+        let (host, source, metric, unit) = (text(1), text(2), text(3), text(5));
+        rows.push(Counter { t_s, host, source, metric, value, unit });
+    }
+    Ok((rows, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_per_trial_under_one_header() {
+        let stats = Stats { mean: 1.5, p50: 1.0, p90: 2.0, p99: 3.0, p999: 4.0, max: 5.0 };
+        let mut row = TrialRow {
+            trial: 1,
+            workload: "ycsb:a".into(),
+            target: "scylla".into(),
+            factors: vec![("threads".into(), "64".into())],
+            ops: 10,
+            ops_s: 2.5,
+            duration_s: 4.0,
+            errors: 1,
+            scheduled_rate_s: None,
+            service: Some(stats),
+            response: None,
+            lag: None,
+            verdict: "ok".into(),
+            caveats: vec!["rate-missed".into(), "errors".into()],
+        };
+        let mut bytes = Vec::new();
+        let mut table = TrialsWriter::new(&mut bytes);
+        table.row(&row).unwrap();
+        row.trial = 2;
+        row.factors[0].1 = "a,b".into();
+        table.row(&row).unwrap();
+        drop(table);
+        let text = String::from_utf8(bytes).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("trial,workload,target,threads,ops,ops_s,duration_s,errors,"));
+        assert!(lines[0].ends_with("lag_us_max,verdict,caveats"));
+        let first =
+            "1,ycsb:a,scylla,64,10,2.5,4,1,,1.5,1,2,3,4,5,,,,,,,,,,,,,ok,rate-missed;errors";
+        assert_eq!(lines[1], first);
+        assert!(lines[2].starts_with("2,ycsb:a,scylla,\"a,b\",10,"));
+    }
+
+    #[test]
+    fn counters_come_back_and_are_bounded() {
+        let mut bytes = Vec::new();
+        let mut table = CountersWriter::new(&mut bytes).unwrap();
+        let counter = |t_s: f64| Counter {
+            t_s,
+            host: "local".into(),
+            source: "client".into(),
+            metric: "busy, worker 0".into(),
+            value: 0.25,
+            unit: "share".into(),
+        };
+        (0..3).for_each(|t| table.write(&counter(f64::from(t))).unwrap());
+        table.flush().unwrap();
+        drop(table);
+        bytes.extend(b"x,local,client,busy,nothing,share\n");
+        let (rows, more) = read_counters(&bytes[..], 10).unwrap();
+        assert_eq!((rows, more), ((0..3).map(|t| counter(f64::from(t))).collect(), false));
+        assert!(read_counters(&bytes[..], 2).unwrap().1);
+    }
+}

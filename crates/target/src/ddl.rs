@@ -1,0 +1,424 @@
+//! CREATE, ALTER, DROP, TRUNCATE: changes of the catalog, of the schema tables and of prepared
+//! statements' validity.
+
+use crate::catalog::{COLUMNS_MAX, Column, Keyspace, Role, Table, qualified};
+use crate::cql::ast::{AlterAction, ColumnDefinition, CreateTable, Property, Statement, TableName};
+use crate::cql::identifier;
+use crate::engine::{Engine, Storage};
+use crate::error::{CqlError, invalid, undefined};
+use crate::options::{TableOptions, keyspace_options, replicas};
+use crate::order::is_ordered;
+use crate::store::TableStore;
+use crate::system_tables as system;
+use crate::types::DataType;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use wire::cql::ColumnType;
+use wire::cql::response::SchemaChange;
+
+/// Keyspaces and tables; more is a runaway client.
+const KEYSPACES_MAX: usize = 1000;
+const TABLES_MAX: usize = 1000;
+
+/// 1024 shards: a client table is spread over them by token.
+const SHARD_BITS: u32 = 10;
+
+/// What a schema statement has done.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// None: nothing changed.
+    pub(crate) change: Option<SchemaChange>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Outcome {
+    fn keyspace(change: &'static str, keyspace: &str) -> Self {
+        let change = SchemaChange { change, keyspace: keyspace.to_owned(), object: None };
+        Self { change: Some(change), warnings: Vec::new() }
+    }
+
+    fn table(change: &'static str, keyspace: &str, table: &str) -> Self {
+        let object = Some(("TABLE", table.to_owned()));
+        let change = SchemaChange { change, keyspace: keyspace.to_owned(), object };
+        Self { change: Some(change), warnings: Vec::new() }
+    }
+}
+
+/// Carries out a schema statement of a connection that uses keyspace `used`.
+///
+/// # Errors
+/// [`CqlError`] when names clash or are missing, or definitions are not sound; nothing has changed
+/// then.
+pub(crate) fn change(
+    engine: &Engine,
+    statement: &Statement,
+    used: Option<&str>,
+) -> Result<Outcome, CqlError> {
+    let _changing = engine.change();
+    let outcome = match statement {
+        Statement::CreateKeyspace { name, if_not_exists, options } => {
+            create_keyspace(engine, name, *if_not_exists, options)?
+        }
+        Statement::AlterKeyspace { name, options } => alter_keyspace(engine, name, options)?,
+        Statement::DropKeyspace { name, if_exists } => drop_keyspace(engine, name, *if_exists)?,
+        Statement::CreateTable(create) => create_table(engine, create, used)?,
+        Statement::AlterTable { table, action } => alter_table(engine, table, action, used)?,
+        Statement::DropTable { table, if_exists } => drop_table(engine, table, *if_exists, used)?,
+        Statement::Truncate(table) => {
+            check_writable(qualified(table, used)?)?;
+            engine.schema().table(table, used)?.store.truncate();
+            Outcome::default()
+        }
+        _ => return Err(invalid("not a schema statement")),
+    };
+    if let Some(change) = &outcome.change {
+        system::renew_schema_version(engine)?;
+        engine.events.publish(change);
+    }
+    Ok(outcome)
+}
+
+/// Refuses changes of the system keyspaces.
+pub(crate) fn check_writable(keyspace: &str) -> Result<(), CqlError> {
+    match system::KEYSPACES.contains(&keyspace) {
+        true => Err(CqlError::Unauthorized(format!("{keyspace} keyspace is not user-modifiable."))),
+        false => Ok(()),
+    }
+}
+
+fn check_name(what: &str, name: &str) -> Result<(), CqlError> {
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    match plain && !name.is_empty() && name.len() <= 48 {
+        true => Ok(()),
+        false => Err(invalid(format!(
+            "\"{name}\" is not a valid {what} name (must be 1 to 48 characters of a-z, A-Z, 0-9, _)"
+        ))),
+    }
+}
+
+fn warnings(replication: &[(String, String)]) -> Vec<String> {
+    let replicas = replicas(replication);
+    match replicas > 1 {
+        true => vec![format!(
+            "the reference target is one instance: rows are kept once, not {replicas} times"
+        )],
+        false => Vec::new(),
+    }
+}
+
+fn create_keyspace(
+    engine: &Engine,
+    name: &str,
+    if_not_exists: bool,
+    options: &[Property],
+) -> Result<Outcome, CqlError> {
+    check_name("keyspace", name)?;
+    let (replication, durable_writes) = keyspace_options(options)?;
+    let replication = replication.ok_or_else(|| {
+        CqlError::Config("Missing mandatory option 'replication' of a keyspace".to_owned())
+    })?;
+    let durable_writes = durable_writes.unwrap_or(true);
+    {
+        let mut schema = engine.schema_mut();
+        if schema.keyspaces.contains_key(name) {
+            let (keyspace, table) = (name.to_owned(), String::new());
+            return match if_not_exists {
+                true => Ok(Outcome::default()),
+                false => Err(CqlError::AlreadyExists { keyspace, table }),
+            };
+        }
+        if schema.keyspaces.len() >= KEYSPACES_MAX {
+            return Err(invalid(format!("there are {KEYSPACES_MAX} keyspaces: drop one first")));
+        }
+        let replication = replication.clone();
+        let keyspace = Keyspace { replication, durable_writes, tables: BTreeMap::new() };
+        schema.keyspaces.insert(name.to_owned(), keyspace);
+    }
+    system::put_keyspace(engine, name, &replication, durable_writes)?;
+    let warnings = warnings(&replication);
+    Ok(Outcome { warnings, ..Outcome::keyspace("CREATED", name) })
+}
+
+fn alter_keyspace(engine: &Engine, name: &str, options: &[Property]) -> Result<Outcome, CqlError> {
+    check_writable(name)?;
+    let (replication, durable_writes) = keyspace_options(options)?;
+    let (replication, durable_writes) = {
+        let mut schema = engine.schema_mut();
+        schema.keyspace(name)?;
+        let Some(keyspace) = schema.keyspaces.get_mut(name) else { return Ok(Outcome::default()) };
+        if let Some(replication) = replication {
+            keyspace.replication = replication;
+        }
+        keyspace.durable_writes = durable_writes.unwrap_or(keyspace.durable_writes);
+        (keyspace.replication.clone(), keyspace.durable_writes)
+    };
+    system::put_keyspace(engine, name, &replication, durable_writes)?;
+    let warnings = warnings(&replication);
+    Ok(Outcome { warnings, ..Outcome::keyspace("UPDATED", name) })
+}
+
+fn drop_keyspace(engine: &Engine, name: &str, if_exists: bool) -> Result<Outcome, CqlError> {
+    check_writable(name)?;
+    let removed = engine.schema_mut().keyspaces.remove(name);
+    match removed {
+        Some(keyspace) => {
+            keyspace.tables.values().for_each(|table| discard(table));
+            system::remove_keyspace(engine, name)?;
+            Ok(Outcome::keyspace("DROPPED", name))
+        }
+        None if if_exists => Ok(Outcome::default()),
+        None => Err(CqlError::Config(format!(
+            "Cannot drop non existing keyspace '{}'.",
+            identifier(name)
+        ))),
+    }
+}
+
+fn create_table(
+    engine: &Engine,
+    create: &CreateTable,
+    used: Option<&str>,
+) -> Result<Outcome, CqlError> {
+    let keyspace = qualified(&create.table, used)?;
+    let name = &create.table.name;
+    check_writable(keyspace)?;
+    check_name("table", name)?;
+    {
+        let schema = engine.schema();
+        let tables = &schema.keyspace(keyspace)?.tables;
+        if tables.contains_key(name) {
+            return match create.if_not_exists {
+                true => Ok(Outcome::default()),
+                false => Err(CqlError::AlreadyExists {
+                    keyspace: keyspace.to_owned(),
+                    table: name.clone(),
+                }),
+            };
+        }
+        if tables.len() >= TABLES_MAX {
+            return Err(invalid(format!("there are {TABLES_MAX} tables: drop one first")));
+        }
+    }
+    let table = Arc::new(build_table(engine, keyspace, create)?);
+    system::put_table(engine, &table)?;
+    if let Some(keyspace) = engine.schema_mut().keyspaces.get_mut(keyspace) {
+        keyspace.tables.insert(name.clone(), table);
+    }
+    Ok(Outcome::table("CREATED", keyspace, name))
+}
+
+/// Makes a table of its definition.
+///
+/// # Errors
+/// [`CqlError`] when the definition is not sound.
+pub(crate) fn build_table(
+    engine: &Engine,
+    keyspace: &str,
+    create: &CreateTable,
+) -> Result<Table, CqlError> {
+    let mut columns = Vec::with_capacity(create.columns.len());
+    for (n, definition) in create.columns.iter().enumerate() {
+        if create.columns[..n].iter().any(|c| c.name == definition.name) {
+            return Err(invalid(format!("Multiple definition of identifier {}", definition.name)));
+        }
+        columns.push(column(create, definition)?);
+    }
+    check_keys(create, &columns)?;
+    let mut options = TableOptions::new();
+    options.apply(&create.options)?;
+    number(&mut columns);
+    let counters = |c: &&Column| c.data_type.kind == ColumnType::Counter;
+    let counter = columns.iter().find(counters);
+    let other =
+        columns.iter().find(|c| matches!(c.role, Role::Static | Role::Regular) && !counters(c));
+    if counter.is_some() && (other.is_some() || options.default_ttl_s > 0) {
+        return Err(invalid(
+            "Cannot mix counter and non counter columns in the same table, nor set \
+             default_time_to_live on it",
+        ));
+    }
+    let clustered = !create.clustering.is_empty();
+    let is_system = system::KEYSPACES.contains(&keyspace);
+    let shard_bits = if is_system { 0 } else { SHARD_BITS };
+    let store = Arc::new(TableStore::new(clustered, shard_bits, Arc::clone(&engine.memory)));
+    let is_mock = !is_system && engine.config.storage == Storage::Null;
+    let id = engine.generator.timeuuid(engine.now_us());
+    Ok(Table::new((keyspace, &create.table.name), id, columns, options, store, is_mock))
+}
+
+/// Numbers the columns beyond the key by name, so that a `SELECT *` reads cells in their order.
+fn number(columns: &mut [Column]) {
+    columns.sort_by(|a, b| a.name.cmp(&b.name));
+    let cells = columns.iter_mut().filter(|c| matches!(c.role, Role::Static | Role::Regular));
+    for (id, column) in (0..).zip(cells) {
+        column.id = id;
+    }
+}
+
+fn column(create: &CreateTable, definition: &ColumnDefinition) -> Result<Column, CqlError> {
+    let name = &definition.name;
+    let data_type = DataType::resolve(&definition.type_name)?;
+    let partition = create.partition_key.iter().position(|n| n == name);
+    let clustering = create.clustering.iter().position(|n| n == name);
+    let role = match (partition, clustering) {
+        (Some(position), None) => Role::Partition(position),
+        (None, Some(position)) => {
+            let descending = create.order.iter().any(|(n, descending)| n == name && *descending);
+            Role::Clustering { position, descending }
+        }
+        (Some(_), Some(_)) => {
+            return Err(invalid(format!("{name} stands in the PRIMARY KEY twice")));
+        }
+        (None, None) if definition.is_static => Role::Static,
+        (None, None) => Role::Regular,
+    };
+    let is_key = matches!(role, Role::Partition(_) | Role::Clustering { .. });
+    let refuse = |why: &str| Err(invalid(format!("Invalid PRIMARY KEY component {name}: {why}")));
+    if is_key && definition.is_static {
+        return refuse("it is static");
+    }
+    if is_key && data_type.is_multicell() {
+        return refuse("a collection there must be frozen");
+    }
+    if is_key && matches!(data_type.kind, ColumnType::Counter | ColumnType::Duration) {
+        return refuse("counters and durations cannot be in it");
+    }
+    // The system tables order rows by argument types, of which there are none.
+    let is_system =
+        create.table.keyspace.as_deref().is_some_and(|k| system::KEYSPACES.contains(&k));
+    if matches!(role, Role::Clustering { .. }) && !is_ordered(&data_type.kind) && !is_system {
+        return refuse(
+            "the reference target does not order rows by decimals, collections or tuples; put it \
+             into the partition key or use another type",
+        );
+    }
+    Ok(Column { name: name.clone(), data_type, role, id: 0 })
+}
+
+fn check_keys(create: &CreateTable, columns: &[Column]) -> Result<(), CqlError> {
+    if create.partition_key.is_empty() {
+        return Err(invalid("No PRIMARY KEY specified (exactly one required)"));
+    }
+    for name in create.partition_key.iter().chain(&create.clustering) {
+        if !columns.iter().any(|c| c.name == *name) {
+            return Err(invalid(format!("Unknown definition {name} referenced in PRIMARY KEY")));
+        }
+    }
+    for key in [&create.partition_key, &create.clustering] {
+        if let Some((_, name)) = key.iter().enumerate().find(|(n, name)| key[..*n].contains(name)) {
+            return Err(invalid(format!("{name} stands in the PRIMARY KEY twice")));
+        }
+    }
+    let ordered = create.order.iter().map(|(name, _)| name);
+    if !create.order.is_empty() && !ordered.eq(create.clustering.iter().take(create.order.len())) {
+        return Err(invalid(
+            "CLUSTERING ORDER takes clustering columns, in the order of the PRIMARY KEY",
+        ));
+    }
+    if create.clustering.is_empty()
+        && let Some(column) = columns.iter().find(|c| c.role == Role::Static)
+    {
+        return Err(invalid(format!(
+            "Static columns are only useful (and thus allowed) if the table has at least one \
+             clustering column: {}",
+            column.name
+        )));
+    }
+    match columns.len() > COLUMNS_MAX {
+        true => Err(invalid(format!("a table has at most {COLUMNS_MAX} columns"))),
+        false => Ok(()),
+    }
+}
+
+fn alter_table(
+    engine: &Engine,
+    name: &TableName,
+    action: &AlterAction,
+    used: Option<&str>,
+) -> Result<Outcome, CqlError> {
+    let keyspace = qualified(name, used)?;
+    check_writable(keyspace)?;
+    let old = engine.schema().table(name, used)?;
+    let mut columns = old.columns.clone();
+    let mut options = old.options.clone();
+    match action {
+        AlterAction::With(properties) => options.apply(properties)?,
+        AlterAction::Add(definitions) => {
+            for definition in definitions {
+                columns.push(added_column(&old, &columns, definition)?);
+            }
+        }
+    }
+    if old.is_counter && options.default_ttl_s > 0 {
+        return Err(invalid("Cannot set default_time_to_live on a table with counters"));
+    }
+    if columns.len() > COLUMNS_MAX {
+        return Err(invalid(format!("a table has at most {COLUMNS_MAX} columns")));
+    }
+    let store = Arc::clone(&old.store);
+    let names = (old.keyspace.as_str(), old.name.as_str());
+    let new = Arc::new(Table::new(names, old.id, columns, options, store, old.is_mock));
+    system::put_table(engine, &new)?;
+    if let Some(keyspace) = engine.schema_mut().keyspaces.get_mut(keyspace) {
+        keyspace.tables.insert(old.name.clone(), new);
+    }
+    old.retire();
+    Ok(Outcome::table("UPDATED", keyspace, &name.name))
+}
+
+fn added_column(
+    table: &Table,
+    columns: &[Column],
+    definition: &ColumnDefinition,
+) -> Result<Column, CqlError> {
+    let name = &definition.name;
+    if columns.iter().any(|c| c.name == *name) {
+        return Err(invalid(format!(
+            "Invalid column name {name} because it conflicts with an existing column"
+        )));
+    }
+    let data_type = DataType::resolve(&definition.type_name)?;
+    if (data_type.kind == ColumnType::Counter) != table.is_counter {
+        return Err(invalid("Cannot mix counter and non counter columns in the same table"));
+    }
+    if definition.is_static && table.clustering_count == 0 {
+        return Err(undefined(name));
+    }
+    let id = columns.iter().map(|c| c.id).max().unwrap_or(0).saturating_add(1);
+    let role = if definition.is_static { Role::Static } else { Role::Regular };
+    Ok(Column { name: name.clone(), data_type, role, id })
+}
+
+fn drop_table(
+    engine: &Engine,
+    name: &TableName,
+    if_exists: bool,
+    used: Option<&str>,
+) -> Result<Outcome, CqlError> {
+    let keyspace = qualified(name, used)?;
+    check_writable(keyspace)?;
+    let removed = match engine.schema_mut().keyspaces.get_mut(keyspace) {
+        Some(keyspace) => keyspace.tables.remove(&name.name),
+        None => None,
+    };
+    match removed {
+        Some(table) => {
+            discard(&table);
+            system::remove_table(engine, keyspace, &name.name)?;
+            Ok(Outcome::table("DROPPED", keyspace, &name.name))
+        }
+        None if if_exists => Ok(Outcome::default()),
+        None => Err(invalid(format!(
+            "unconfigured table {}.{}",
+            identifier(keyspace),
+            identifier(&name.name)
+        ))),
+    }
+}
+
+/// Retires a dropped table and frees its rows at once, although prepared statements may still hold
+/// on to it.
+fn discard(table: &Table) {
+    table.retire();
+    table.store.truncate();
+}

@@ -1,0 +1,216 @@
+//! What all connections share: the schema, the rows, prepared statements, clock, counters, events.
+
+use crate::catalog::Schema;
+use crate::counters::{CounterBlocks, Counters};
+use crate::cql;
+use crate::error::{CqlError, invalid};
+use crate::events::EventLog;
+use crate::expr::Context;
+use crate::plan::{Compiled, Plan, PreparedId, compile, prepared_id};
+use crate::read::Form;
+use crate::store::Memory;
+use crate::system_tables;
+use crate::uuid::Generator;
+use crate::write::seconds;
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use units::Bytes;
+
+/// What becomes of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Storage {
+    /// Rows are kept in memory.
+    #[default]
+    Memory,
+    /// A mock: writes are answered without being done, reads by a canned row.
+    Null,
+}
+
+/// Where the time comes from.
+#[derive(Debug, Clone, Default)]
+pub enum Clock {
+    /// The host's `CLOCK_REALTIME`.
+    #[default]
+    System,
+    /// Microseconds since 1970, set by a test.
+    Manual(Arc<AtomicI64>),
+}
+
+impl Clock {
+    /// Microseconds since 1970.
+    #[inline]
+    fn now_us(&self) -> i64 {
+        match self {
+            Self::System => (units::clock::wall().0 / 1000) as i64,
+            Self::Manual(now_us) => now_us.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// How an engine behaves.
+#[derive(Debug, Clone)]
+pub struct EngineConfig {
+    /// What becomes of rows.
+    pub storage: Storage,
+    /// Writes that add are refused when the rows take more, approximately.
+    pub memory_max: Bytes,
+    /// Prepared statements kept; the oldest is forgotten for one more.
+    pub prepared_max: usize,
+    /// Where the time comes from.
+    pub clock: Clock,
+    /// What `system.local` says of the instance.
+    pub address: SocketAddr,
+}
+
+/// State shared by all connections.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) config: EngineConfig,
+    schema: RwLock<Schema>,
+    /// Held while the schema changes.
+    changing: Mutex<()>,
+    prepared: RwLock<PreparedStatements>,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) generator: Generator,
+    pub(crate) list_sequence: AtomicI64,
+    last_timestamp_us: AtomicI64,
+    pub(crate) counters: CounterBlocks,
+    pub(crate) events: EventLog,
+}
+
+#[derive(Debug, Default)]
+struct PreparedStatements {
+    by_id: HashMap<PreparedId, Arc<Compiled>>,
+    /// In the order of their preparation.
+    ids: VecDeque<PreparedId>,
+}
+
+impl Engine {
+    /// An engine with its system tables.
+    ///
+    /// # Errors
+    /// [`CqlError`] when the system tables cannot be made, which is a defect.
+    pub fn new(config: EngineConfig) -> Result<Self, CqlError> {
+        let engine = Self {
+            config,
+            schema: RwLock::default(),
+            changing: Mutex::default(),
+            prepared: RwLock::default(),
+            memory: Arc::default(),
+            generator: Generator::unpredictable(),
+            list_sequence: AtomicI64::new(1),
+            last_timestamp_us: AtomicI64::new(i64::MIN),
+            counters: CounterBlocks::default(),
+            events: EventLog::default(),
+        };
+        system_tables::create(&engine)?;
+        Ok(engine)
+    }
+
+    /// A block of counters for one more thread.
+    #[must_use]
+    pub fn counters(&self) -> Arc<Counters> {
+        self.counters.block()
+    }
+
+    /// Approximate bytes of all rows.
+    #[must_use]
+    pub fn memory_used(&self) -> Bytes {
+        Bytes(self.memory.used_bytes())
+    }
+
+    pub(crate) fn schema(&self) -> RwLockReadGuard<'_, Schema> {
+        self.schema.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn schema_mut(&self) -> RwLockWriteGuard<'_, Schema> {
+        self.schema.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Excludes other changes of the schema.
+    pub(crate) fn change(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Microseconds since 1970.
+    #[inline]
+    pub(crate) fn now_us(&self) -> i64 {
+        self.config.clock.now_us()
+    }
+
+    /// A write timestamp later than all that were given out.
+    pub(crate) fn next_timestamp_us(&self, now_us: i64) -> i64 {
+        let last = self.last_timestamp_us.fetch_max(now_us, Ordering::Relaxed);
+        match last < now_us {
+            true => now_us,
+            false => self.last_timestamp_us.fetch_add(1, Ordering::Relaxed) + 1,
+        }
+    }
+
+    /// Refuses writes beyond the memory bound. Deletes leave tombstones but may free more, so they
+    /// have an eighth on top.
+    #[inline]
+    pub(crate) fn check_memory(&self, is_delete: bool) -> Result<(), CqlError> {
+        let (used_bytes, max_bytes) = (self.memory.used_bytes(), self.config.memory_max.0);
+        let margin = if is_delete { max_bytes / 8 } else { 0 };
+        match used_bytes > max_bytes.saturating_add(margin) {
+            true => Err(CqlError::Overloaded { used_bytes, max_bytes }),
+            false => Ok(()),
+        }
+    }
+
+    /// Parses and compiles a text.
+    pub(crate) fn compile(&self, text: &str, keyspace: Option<&str>) -> Result<Compiled, CqlError> {
+        compile(&self.schema(), cql::parse(text)?, keyspace)
+    }
+
+    /// Prepares a text.
+    pub(crate) fn prepare(
+        &self,
+        text: &str,
+        keyspace: Option<&str>,
+    ) -> Result<(PreparedId, Arc<Compiled>), CqlError> {
+        let id = prepared_id(keyspace, text);
+        if let Some(compiled) = self.prepared(&id) {
+            return Ok((id, compiled));
+        }
+        let compiled = Arc::new(self.compile(text, keyspace)?);
+        let mut prepared = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
+        if prepared.by_id.insert(id, Arc::clone(&compiled)).is_none() {
+            prepared.ids.push_back(id);
+        }
+        while prepared.ids.len() > self.config.prepared_max.max(1) {
+            if let Some(oldest) = prepared.ids.pop_front() {
+                prepared.by_id.remove(&oldest);
+            }
+        }
+        Ok((id, compiled))
+    }
+
+    /// The prepared statement of an id, unless its table has changed.
+    pub(crate) fn prepared(&self, id: &PreparedId) -> Option<Arc<Compiled>> {
+        let prepared = self.prepared.read().unwrap_or_else(PoisonError::into_inner);
+        prepared.by_id.get(id).filter(|c| !c.is_out_of_date()).map(Arc::clone)
+    }
+
+    /// Executes a text of the engine's own, on its system tables.
+    pub(crate) fn run(&self, text: &str) -> Result<(), CqlError> {
+        let compiled = self.compile(text, None)?;
+        let now_us = self.now_us();
+        let context = Context { values: &[], generator: &self.generator, now_us };
+        match &compiled.plan {
+            Plan::Write(plan) => {
+                plan.bind(&context, self.next_timestamp_us(now_us))?.apply(&self.list_sequence);
+                Ok(())
+            }
+            Plan::Select(plan) => {
+                let (mut scratch, mut out) = (Vec::new(), Vec::new());
+                let now_s = seconds(now_us);
+                plan.execute(&context, Form::default(), now_s, &mut scratch, &mut out).map(|_| ())
+            }
+            _ => Err(invalid("only rows of system tables are written this way")),
+        }
+    }
+}

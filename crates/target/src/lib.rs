@@ -1,0 +1,71 @@
+//! The reference target: a small CQL server inside wideload. It is a default, a calibration target
+//! and a test double; it is not a database, and a result on it says nothing about Apache Cassandra
+//! or any other.
+//!
+//! Bytes of the native protocol v4 in, answers out ([`Session`], without I/O); [`Server`] is its
+//! sockets. Drivers see one instance of Cassandra 3.11 (`release_version` 3.11.0-wideload) with one
+//! token.
+//!
+//! How it differs from Cassandra:
+//! - One instance, rows in memory only: no commit log, no disk, no replication, hints or repair. A
+//!   replication factor above one is taken with a warning; TWO and THREE are answered Unavailable,
+//!   all other levels by the one replica.
+//! - Storage `null` is a mock ([`Storage::Null`]): writes are answered without being done or their
+//!   values looked at, reads by one row that is always the same.
+//! - Memory is bounded: beyond `memory_max` (approximate bytes) writes that add are answered
+//!   Overloaded, deletes beyond nine eighths of it.
+//! - A request is carried out in one go on its connection's thread: a scan of a large table without
+//!   paging, or a COUNT, delays the other connections of that thread.
+//! - Tombstones and expired cells are never purged; only DROP and TRUNCATE free memory.
+//! - A counter is a sum: its updates are not ordered by time, and one after a delete starts again
+//!   from zero. Elements of lists are ordered by arrival.
+//! - Refused by name: lightweight transactions, user-defined types, functions and aggregates,
+//!   secondary indexes, materialized views, triggers, roles, JSON, GROUP BY, COMPACT STORAGE, ALTER
+//!   TABLE DROP/RENAME/ALTER, functions in a SELECT beyond COUNT, WRITETIME, TTL, TOKEN;
+//!   compression, authentication, TLS; protocol versions other than 4.
+//! - Clustering columns of type decimal, collection or tuple are refused, and ORDER BY together
+//!   with IN on the partition key.
+//! - Rows of an IN on the partition key come in the order of tokens.
+//! - Options of tables are checked and shown, but only `default_time_to_live` has an effect. No
+//!   tracing: the flag is ignored.
+//! - A LOGGED batch is applied write by write under each partition's lock; it is refused as a whole
+//!   or done as a whole, but others may see it half-done across partitions.
+//! - Pages end at 8 MiB too; an answer without paging beyond 128 MiB is refused.
+
+mod catalog;
+mod choice;
+mod collection;
+mod counters;
+pub mod cql;
+mod datetime;
+mod ddl;
+mod engine;
+mod error;
+mod events;
+mod execute;
+mod expr;
+mod filter;
+mod keys;
+mod literal;
+mod mock;
+mod options;
+mod order;
+mod paging;
+mod plan;
+mod read;
+mod restrict;
+mod select;
+mod server;
+mod session;
+mod store;
+mod system_tables;
+mod types;
+mod uuid;
+mod write;
+mod write_compile;
+
+pub use counters::Counters;
+pub use engine::{Clock, Engine, EngineConfig, Storage};
+pub use error::CqlError;
+pub use server::{Config, Handle, ServeError, Server};
+pub use session::{After, Session, SessionLimits};

@@ -1,0 +1,430 @@
+//! The target's sockets: one thread per cpu asked for, each with its own event loop, sharing one
+//! listener.
+//!
+//! A thread wakes at least every 50 ms to see whether it shall stop and whether other threads have
+//! changed the schema. Bounded: connections, the size of a frame, and what waits to be sent: a peer
+//! that does not read is not read from. A connection that has broken the protocol gets its error,
+//! and what it still sends is dropped for up to two seconds, so that the error is not lost to a
+//! reset.
+//!
+//! Limit: a connection stays with the thread that accepted it, and the kernel does not spread a
+//! burst of them evenly over threads.
+
+use crate::counters::{Counter, Counters};
+use crate::engine::{Clock, Engine, EngineConfig, Storage};
+use crate::session::{After, Session, SessionLimits};
+use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use thiserror::Error;
+use units::{Bytes, Nanos, clock};
+use wire::cql::HEADER_SIZE;
+
+/// How a server behaves.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where it listens; port 0 is any free one.
+    pub listen: SocketAddr,
+    /// What becomes of rows.
+    pub storage: Storage,
+    /// Threads, each with its own event loop.
+    pub threads: usize,
+    /// Writes that add are refused when the rows take more, approximately.
+    pub memory_max: Bytes,
+    /// Longest body of a frame, bytes; at most 256 MiB.
+    pub frame_size_max: usize,
+    /// Connections at a time; more are closed at once.
+    pub connections_max: usize,
+    /// Prepared statements kept; the oldest is forgotten for one more.
+    pub prepared_max: usize,
+    /// Bytes waiting to be sent on a connection, beyond which it is not read from.
+    pub backlog_max: usize,
+    /// Where the time of TTLs and default timestamps comes from.
+    pub clock: Clock,
+}
+
+impl Config {
+    /// Storage in memory up to 4 GiB, one thread, frames up to 16 MiB, 10 000 connections and
+    /// prepared statements, a backlog of 4 MiB.
+    #[must_use]
+    pub fn new(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            storage: Storage::Memory,
+            threads: 1,
+            memory_max: Bytes(4 << 30),
+            frame_size_max: 16 << 20,
+            connections_max: 10_000,
+            prepared_max: 10_000,
+            backlog_max: 4 << 20,
+            clock: Clock::System,
+        }
+    }
+}
+
+/// Why the target does not serve.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}; {}", bind_cure(source))]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The system tables cannot be made.
+    #[error("cannot make the system tables: {0}; this is a defect of the reference target")]
+    SystemTables(String),
+    /// A thread or its event loop cannot be made, or has failed.
+    #[error(
+        "the event loop on {address} failed: {source}; check the limits on threads and \
+         open files (ulimit -n)"
+    )]
+    Loop {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+fn bind_cure(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "stop what listens there, or choose another port with --listen",
+        io::ErrorKind::AddrNotAvailable => "choose an address of this host with --listen",
+        io::ErrorKind::PermissionDenied => "choose a port above 1023 with --listen",
+        _ => "choose another address with --listen",
+    }
+}
+
+/// A target that listens and does not serve yet.
+#[derive(Debug)]
+pub struct Server {
+    config: Config,
+    address: SocketAddr,
+    listener: TcpListener,
+    engine: Arc<Engine>,
+}
+
+/// A target that serves on threads of its own. Dropping it stops it.
+#[derive(Debug)]
+pub struct Handle {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<(), ServeError>>>,
+}
+
+impl Server {
+    /// Listens; clients can connect from now on and are served by [`Self::run`].
+    ///
+    /// # Errors
+    /// [`ServeError::Bind`] when the address is taken or not of this host.
+    pub fn bind(config: Config) -> Result<Self, ServeError> {
+        let failed = |source| ServeError::Bind { address: config.listen, source };
+        let listener = TcpListener::bind(config.listen).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let engine = Engine::new(EngineConfig {
+            storage: config.storage,
+            memory_max: config.memory_max,
+            prepared_max: config.prepared_max,
+            clock: config.clock.clone(),
+            address,
+        })
+        .map_err(|error| ServeError::SystemTables(error.to_string()))?;
+        Ok(Self { config, address, listener, engine: Arc::new(engine) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is set, which is noticed within 50 ms.
+    ///
+    /// # Errors
+    /// [`ServeError::Loop`] when an event loop cannot be made or fails; the other threads are
+    /// stopped then.
+    pub fn run(self, stop: &AtomicBool) -> Result<(), ServeError> {
+        let failed = |source| ServeError::Loop { address: self.address, source };
+        let connections = AtomicUsize::new(0);
+        let mut workers = Vec::new();
+        for _ in 0..self.config.threads.max(1) {
+            let listener = self.listener.try_clone().map_err(failed)?;
+            let worker = Worker::new(&self.config, &self.engine, &connections, listener);
+            workers.push(worker.map_err(failed)?);
+        }
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for (n, mut worker) in workers.into_iter().enumerate() {
+                let name = format!("target-{n}");
+                let serve = move || {
+                    let result = worker.serve(stop);
+                    if result.is_err() {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    result
+                };
+                let thread = std::thread::Builder::new().name(name).spawn_scoped(scope, serve);
+                if thread.is_err() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                threads.push(thread);
+            }
+            let mut outcome = Ok(());
+            for thread in threads {
+                let died = |_| Err(io::Error::other("a thread has panicked"));
+                let result = thread.and_then(|t| t.join().unwrap_or_else(died));
+                outcome = outcome.and(result.map_err(failed));
+            }
+            outcome
+        })
+    }
+
+    /// Serves on threads of its own.
+    ///
+    /// # Errors
+    /// [`ServeError::Loop`] when no thread can be made.
+    pub fn start(self) -> Result<Handle, ServeError> {
+        let address = self.address;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name("target".to_owned())
+            .spawn(move || self.run(&stopped))
+            .map_err(|source| ServeError::Loop { address, source })?;
+        Ok(Handle { address, stop, thread: Some(thread) })
+    }
+}
+
+impl Handle {
+    /// Where it listens.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Asks it to stop; [`Self::join`] waits for it.
+    pub fn shutdown(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops it and waits until its threads have ended.
+    ///
+    /// # Errors
+    /// [`ServeError::Loop`] when an event loop had failed.
+    pub fn join(mut self) -> Result<(), ServeError> {
+        self.shutdown();
+        let address = self.address;
+        let died = |_| {
+            Err(ServeError::Loop { address, source: io::Error::other("a thread has panicked") })
+        };
+        self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap_or_else(died))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shutdown();
+        if let Some(thread) = self.thread.take() {
+            // Whoever wants to know how it ended calls `join`.
+            let _ = thread.join();
+        }
+    }
+}
+
+const TICK: Nanos = Nanos::from_millis(50);
+const LINGER: Nanos = Nanos::from_secs(2);
+const BUFFER_BYTES: usize = 16 << 10;
+
+/// A connection of a worker.
+struct Peer {
+    session: Session,
+    /// Receiving is paused until the backlog has gone out.
+    paused: bool,
+    /// Nothing is answered any more; closed at this time at the latest.
+    closing_at: Option<Nanos>,
+}
+
+/// One thread of the server.
+struct Worker<'a> {
+    config: &'a Config,
+    ring: Epoll,
+    engine: &'a Arc<Engine>,
+    counters: Arc<Counters>,
+    /// Connections of all threads.
+    connections: &'a AtomicUsize,
+    peers: Vec<Option<Peer>>,
+    /// Answers on their way into a connection's send buffer.
+    out: Vec<u8>,
+    events_seen: u64,
+    /// Connections whose `closing_at` is set.
+    lingering: Vec<ConnectionId>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(
+        config: &'a Config,
+        engine: &'a Arc<Engine>,
+        connections: &'a AtomicUsize,
+        listener: TcpListener,
+    ) -> io::Result<Self> {
+        let receive_max = config.frame_size_max + HEADER_SIZE;
+        let sizes = BufferSizes { send: BUFFER_BYTES, receive: BUFFER_BYTES, receive_max };
+        let mut ring = Epoll::new(sizes)?;
+        ring.listen(listener)?;
+        Ok(Self {
+            config,
+            ring,
+            engine,
+            counters: engine.counters(),
+            connections,
+            peers: Vec::new(),
+            out: Vec::new(),
+            events_seen: engine.events.published(),
+            lingering: Vec::new(),
+        })
+    }
+
+    fn serve(&mut self, stop: &AtomicBool) -> io::Result<()> {
+        let mut events = Vec::new();
+        while !stop.load(Ordering::Relaxed) {
+            self.ring.wait(Some(Nanos(clock::now().0 + TICK.0)), &mut events)?;
+            for event in events.drain(..) {
+                match event {
+                    Event::Accepted { connection, .. } => self.accept(connection),
+                    Event::Received { connection, .. } => self.answer(connection),
+                    Event::Writable { connection } => self.resume(connection),
+                    Event::Closed { connection, .. } => self.close(connection),
+                    Event::Connected { .. } => {}
+                }
+            }
+            if self.events_seen != self.engine.events.published() {
+                self.publish();
+            }
+            self.close_lingering();
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, id: ConnectionId) {
+        if self.connections.fetch_add(1, Ordering::Relaxed) >= self.config.connections_max {
+            self.connections.fetch_sub(1, Ordering::Relaxed);
+            self.ring.close(id);
+            return;
+        }
+        let limits = SessionLimits {
+            frame_size_max: self.config.frame_size_max,
+            backlog_max: self.config.backlog_max,
+        };
+        let session = Session::new(Arc::clone(self.engine), Arc::clone(&self.counters), limits);
+        if self.peers.len() <= id.index() {
+            self.peers.resize_with(id.index() + 1, || None);
+        }
+        self.peers[id.index()] = Some(Peer { session, paused: false, closing_at: None });
+    }
+
+    fn close(&mut self, id: ConnectionId) {
+        self.ring.close(id);
+        if self.peers.get_mut(id.index()).is_some_and(|peer| peer.take().is_some()) {
+            self.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Answers what has arrived, as long as the peer takes the answers.
+    fn answer(&mut self, id: ConnectionId) {
+        loop {
+            if self.answer_frames(id).and_then(|()| self.ring.flush(id)).is_err() {
+                return self.close(id);
+            }
+            // The kernel may have taken all at once, and then no event follows.
+            let paused = matches!(self.peers.get(id.index()), Some(Some(p)) if p.paused);
+            if !paused || self.ring.unsent(id) > self.config.backlog_max {
+                break;
+            }
+        }
+        if self.out.capacity() > 4 * self.config.backlog_max {
+            self.out = Vec::new();
+        }
+    }
+
+    /// Answers whole frames into the send buffer until there are no more or the backlog is full.
+    fn answer_frames(&mut self, id: ConnectionId) -> io::Result<()> {
+        let Some(Some(peer)) = self.peers.get_mut(id.index()) else { return Ok(()) };
+        loop {
+            if peer.closing_at.is_some() {
+                let size = self.ring.received(id).len();
+                self.ring.consume(id, size);
+                return Ok(());
+            }
+            let backlog = self.ring.unsent(id) > self.config.backlog_max;
+            if backlog != peer.paused {
+                peer.paused = backlog;
+                self.ring.pause_receiving(id, backlog)?;
+            }
+            if backlog {
+                return Ok(());
+            }
+            self.out.clear();
+            let (size, after) = peer.session.receive(self.ring.received(id), &mut self.out);
+            self.ring.consume(id, size);
+            self.ring.filling(id).append(|buffer| buffer.extend_from_slice(&self.out));
+            if after == After::Close {
+                peer.closing_at = Some(Nanos(clock::now().0 + LINGER.0));
+                self.lingering.push(id);
+            }
+            if size == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The peer has taken what was offered.
+    fn resume(&mut self, id: ConnectionId) {
+        let paused = matches!(self.peers.get(id.index()), Some(Some(p)) if p.paused);
+        if paused {
+            self.answer(id);
+        } else if self.ring.flush(id).is_err() {
+            self.close(id);
+        }
+    }
+
+    /// Sends new events to the connections that have asked for them.
+    fn publish(&mut self) {
+        let frames = self.engine.events.since(&mut self.events_seen);
+        for index in 0..self.peers.len() {
+            let id = ConnectionId(index as u32);
+            let wants = |p: &Peer| p.session.wants_schema_changes() && !p.paused;
+            if !self.peers[index].as_ref().is_some_and(wants) {
+                continue;
+            }
+            for frame in &frames {
+                self.ring.filling(id).append(|buffer| buffer.extend_from_slice(frame));
+                self.counters.add(Counter::BytesSent, frame.len() as u64);
+            }
+            if self.ring.flush(id).is_err() {
+                self.close(id);
+            }
+        }
+    }
+
+    fn close_lingering(&mut self) {
+        if self.lingering.is_empty() {
+            return;
+        }
+        let now = clock::now();
+        for id in std::mem::take(&mut self.lingering) {
+            // An id that was closed and given again is not closing.
+            let Some(Some(peer)) = self.peers.get(id.index()) else { continue };
+            match peer.closing_at {
+                Some(at) if at <= now => self.close(id),
+                Some(_) => self.lingering.push(id),
+                None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Quantities of the field as types, and the clock.
+//!
+//! Input is what people write (`200k/s`, `30s`, `10M`, `0-3,8`), output is exact integers:
+//! nanoseconds, bytes, counts, rational rates. Nothing here rounds a rate: `99999/s` stays a
+//! fraction until a schedule is made of it.
+
+mod affinity;
+pub mod clock;
+mod cpuset;
+mod parse;
+mod quantity;
+mod secret;
+
+pub use affinity::{cpus_of_current_thread, pin_current_thread};
+pub use cpuset::{CpuId, CpuSet, NumaId};
+pub use parse::ParseError;
+pub use quantity::{Bytes, Count, Nanos, Rate};
+pub use secret::{Credentials, Secret};

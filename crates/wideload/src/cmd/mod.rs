@@ -1,0 +1,10 @@
+//! One file a verb.
+
+pub(crate) mod cassandra;
+pub(crate) mod clean;
+pub(crate) mod down;
+pub(crate) mod ps;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod serve;
+pub(crate) mod up;

@@ -1,0 +1,242 @@
+//! The flags of `wideload run`.
+
+use clap::ValueEnum;
+use std::path::PathBuf;
+use units::{Count, CpuSet, Nanos, Rate};
+use wire::cql::Consistency;
+
+const EXAMPLES: &str = "\
+Examples:
+  wideload run ycsb:a                                  # 64 threads, at the reference target
+  wideload run ycsb:b --rate 20k/s --duration 30s      # open loop: latency at a load
+  wideload run ycsb:c --records 1M --ops 5M --threads 256
+  wideload run ycsb:a -p readproportion=0 -p updateproportion=1 -p writeallfields=true
+  wideload run ycsb:a --target cassandra               # Cassandra 5.0.5, started and stopped
+  wideload run ycsb:a --dry-run                        # what would be done
+
+Exit status:
+  0 done (see the caveats); 1 ended early or more than 1 % errors; 2 usage; 3 environment;
+  130 Ctrl-C";
+
+/// How operations of an open loop arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArrivalKind {
+    /// Equal gaps
+    Constant,
+    /// Exponential gaps, as of many independent users
+    Poisson,
+}
+
+/// How a client thread waits for the next due operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WaitKind {
+    /// Sleep until 100 us before it is due, then poll
+    Spin,
+    /// Sleep until it is due
+    Sleep,
+}
+
+/// Storage of the reference target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StorageKind {
+    /// Rows in memory
+    Memory,
+    /// Canned answers: a mock that measures the client alone
+    Null,
+}
+
+/// Run one workload against one target, and measure it.
+///
+/// Service time is first send to answer, response time is scheduled to answer, lag is scheduled to
+/// first send: all three are recorded of every operation. Without --target the reference target is
+/// started on cpus of its own, with --target cassandra an Apache Cassandra; both are stopped
+/// afterwards.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What is driven: ycsb:a to ycsb:f
+    #[arg(value_name = "WORKLOAD")]
+    pub(crate) workload: String,
+
+    /// A database that runs already: HOST[:PORT], several with commas; or the word cassandra, to
+    /// start one [default: the reference target]
+    #[arg(
+        long,
+        value_name = "HOST[:PORT],...|cassandra",
+        value_delimiter = ',',
+        help_heading = "Target"
+    )]
+    pub(crate) target: Vec<String>,
+    /// Who to log in as, where the database asks; the password comes from --password-file or the
+    /// environment variable WIDELOAD_PASSWORD
+    #[arg(long, value_name = "NAME", requires = "target", help_heading = "Target")]
+    pub(crate) user: Option<String>,
+    /// A file whose first line is the password of --user; for its owner's eyes only
+    #[arg(long, value_name = "FILE", requires = "user", help_heading = "Target")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// Use only the hosts of --target, under these addresses (NAT, containers) [default: all hosts
+    /// of the datacenter, at the addresses that the cluster tells]
+    #[arg(long, requires = "target", help_heading = "Target")]
+    pub(crate) fixed_hosts: bool,
+    /// Drive the hosts of this datacenter [default: that of the first host that answers]
+    #[arg(long, value_name = "NAME", requires = "target", help_heading = "Target")]
+    pub(crate) datacenter: Option<String>,
+    /// Write also to a table that wideload has not made
+    #[arg(long, requires = "target", help_heading = "Target")]
+    pub(crate) write_into_existing: bool,
+    /// Storage of the reference target
+    #[arg(
+        long,
+        value_enum,
+        default_value = "memory",
+        conflicts_with = "target",
+        help_heading = "Target"
+    )]
+    pub(crate) storage: StorageKind,
+    /// Cpus of a target that is started, like 0-3,8 [default: half of the cores]
+    #[arg(long, value_name = "CPUS", help_heading = "Target")]
+    pub(crate) target_cpus: Option<CpuSet>,
+    /// Keyspace; created where it is missing
+    #[arg(long, default_value = "ycsb", value_parser = name, help_heading = "Target")]
+    pub(crate) keyspace: String,
+    /// Table; created where it is missing [default: usertable]
+    #[arg(long, value_parser = name, help_heading = "Target")]
+    pub(crate) table: Option<String>,
+    /// Replication of a keyspace that has to be created: a factor, or a map {'class': ...}
+    #[arg(long, default_value = "1", value_parser = replication, help_heading = "Target")]
+    pub(crate) replication: String,
+    /// Consistency level of every statement
+    #[arg(long, default_value = "LOCAL_ONE", help_heading = "Target")]
+    pub(crate) consistency: Consistency,
+
+    #[command(flatten)]
+    pub(crate) cassandra: crate::cmd::cassandra::Flags,
+
+    /// Rows in the table, like 100k or 10M [default: 100k]
+    #[arg(long, value_name = "N", help_heading = "Data")]
+    pub(crate) records: Option<Count>,
+    /// Load the rows first, also where they are [default: where they are not, or not all]
+    #[arg(long, conflicts_with = "skip_load", help_heading = "Data")]
+    pub(crate) load: bool,
+    /// Use the rows that are there
+    #[arg(long, help_heading = "Data")]
+    pub(crate) skip_load: bool,
+    /// A property of the workload; wins over -P
+    #[arg(short = 'p', value_name = "KEY=VALUE", help_heading = "Data")]
+    pub(crate) property: Vec<String>,
+    /// A file of properties, as YCSB's own workload files
+    #[arg(short = 'P', value_name = "FILE", help_heading = "Data")]
+    pub(crate) property_file: Vec<PathBuf>,
+
+    /// Measured operations of any outcome, like 5M
+    #[arg(long, value_name = "N", conflicts_with = "duration", help_heading = "Load")]
+    pub(crate) ops: Option<Count>,
+    /// Measured time, like 30s [default: 10s]
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub(crate) duration: Option<Nanos>,
+    /// Time before the measured window
+    #[arg(long, value_name = "TIME", default_value = "3s", help_heading = "Load")]
+    pub(crate) warm: Nanos,
+    /// Logical clients, one operation each in flight; with --rate the bound of operations in
+    /// flight [default: 64]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+        help_heading = "Load"
+    )]
+    pub(crate) threads: Option<u32>,
+    /// Open loop: operations fall due by this schedule, whatever the target does; like 5000/s or
+    /// 20k/s
+    #[arg(long, value_name = "RATE", help_heading = "Load")]
+    pub(crate) rate: Option<Rate>,
+    /// How operations of an open loop arrive
+    #[arg(long, value_enum, default_value = "constant", help_heading = "Load")]
+    pub(crate) arrivals: ArrivalKind,
+    /// Closed loop, capped at this rate; what a stall keeps from being sent is not made up for
+    #[arg(long, value_name = "RATE", conflicts_with = "rate", help_heading = "Load")]
+    pub(crate) throttle: Option<Rate>,
+    /// Open loop: operations in flight at most; what is due beyond waits, and shows in lag and
+    /// response time
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "4096",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+        help_heading = "Load"
+    )]
+    pub(crate) in_flight_max: u32,
+    /// An attempt without an answer for so long has failed
+    #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Load")]
+    pub(crate) timeout: Nanos,
+    /// Further attempts at an operation that failed; service time runs from the first
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "0",
+        value_parser = clap::value_parser!(u32).range(..=1000),
+        help_heading = "Load"
+    )]
+    pub(crate) retries: u32,
+    /// End the run after so long without any success
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Load")]
+    pub(crate) give_up: Nanos,
+    /// Of all random choices: the same seed, plan and workers give the same operations
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
+    pub(crate) seed: u64,
+
+    /// Connections over all workers, rounded up to a multiple of them [default: the smallest
+    /// multiple >= 8]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=16_384),
+        help_heading = "Client"
+    )]
+    pub(crate) connections: Option<u32>,
+    /// One worker thread is pinned to each of these [default: half of the cores, or one per core
+    /// for a remote target]
+    #[arg(long, value_name = "CPUS", help_heading = "Client")]
+    pub(crate) client_cpus: Option<CpuSet>,
+    /// How workers wait [default: spin; sleep on cpus shared with the target]
+    #[arg(long, value_enum, help_heading = "Client")]
+    pub(crate) wait: Option<WaitKind>,
+
+    /// The run directory: new or empty [default: runs/<utc>-<name>]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Name of the run [default: the workload's]
+    #[arg(long, help_heading = "Output")]
+    pub(crate) name: Option<String>,
+    /// Length of the recorded intervals; ten times that after the first hour
+    #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Output")]
+    pub(crate) interval: Nanos,
+    /// Print the summary as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print what would be done, and do nothing
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub(crate) dry_run: bool,
+}
+
+/// A keyspace's or table's name: Cassandra takes letters, digits and underscores, 48 at most.
+fn name(text: &str) -> Result<String, String> {
+    let fits = (1..=48).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err("a name has 1 to 48 letters, digits and underscores".to_owned())
+    }
+}
+
+fn replication(text: &str) -> Result<String, String> {
+    let map = text.trim().starts_with('{') && text.trim().ends_with('}');
+    let factor = text.trim().parse::<u32>().is_ok_and(|factor| factor > 0);
+    if map || factor {
+        Ok(text.to_owned())
+    } else {
+        Err("give a factor above 0, or a map like {'class': 'NetworkTopologyStrategy', 'dc1': 3}"
+            .to_owned())
+    }
+}

@@ -1,0 +1,321 @@
+//! From flags and properties to a trial: defaults filled in, contradictions refused.
+
+use super::args::{Args, ArrivalKind, StorageKind, WaitKind};
+use super::password;
+use crate::exit::Exit;
+use anyhow::{Context as _, anyhow, bail};
+use drive::{Amount, Arrivals, Load, TableName, Wait};
+use lab::{LabError, LoadChoice, Storage, TargetChoice, Trial};
+use machine::{Machine, client_and_target_cpus, one_per_core};
+use serde_json::{Map, Value, json};
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use units::{CpuSet, Nanos, Rate};
+use workload::ycsb::{self, Properties, YcsbPlan};
+
+/// Native defaults (design section 7).
+const THREADS: u32 = 64;
+const DURATION: Nanos = Nanos::from_secs(10);
+const CONNECTIONS_MIN: usize = 8;
+const REMOTE_CPUS_MAX: usize = 8;
+
+/// Limits below which a flag's value makes no sense.
+const INTERVAL_MIN: Nanos = Nanos::from_millis(10);
+const TIMEOUT_MIN: Nanos = Nanos::from_millis(1);
+
+pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
+    check(args).map_err(Exit::usage)?;
+    let YcsbPlan { plan, settings } = plan(args).map_err(Exit::usage)?;
+    let load = load(args, &settings).map_err(Exit::usage)?;
+    let machine = Machine::read(Path::new("/")).map_err(LabError::from)?;
+    let cpus = cpus(args, &machine)?;
+    let wait = match (args.wait, cpus.shared) {
+        (Some(WaitKind::Spin), _) | (None, false) => Wait::Spin,
+        (Some(WaitKind::Sleep), _) | (None, true) => Wait::Sleep,
+    };
+    let workers = drive::workers(cpus.client.len(), &load.arrivals);
+    let wanted = args.connections.map_or(CONNECTIONS_MIN, |n| n as usize);
+    let table = args.table.clone().or(settings.table).unwrap_or_else(|| plan.schema.table.clone());
+    let mut trial = Trial {
+        plan: Arc::new(plan),
+        table: TableName { keyspace: args.keyspace.clone(), table },
+        replication: args.replication.clone(),
+        target: target(args).map_err(Exit::usage)?,
+        credentials: password::credentials(args).map_err(Exit::usage)?,
+        fixed_hosts: args.fixed_hosts,
+        datacenter: args.datacenter.clone(),
+        write_into_existing: args.write_into_existing,
+        target_cpus: cpus.target,
+        client_cpus: cpus.client,
+        cpus_shared: cpus.shared,
+        load,
+        connections: drive::connections(wanted, workers),
+        wait,
+        consistency: args.consistency,
+        timeout: args.timeout,
+        retries: args.retries,
+        load_retries: args.retries.max(settings.insertion_retry_limit),
+        load_retry_pause: match settings.insertion_retry_limit {
+            0 => Nanos::ZERO,
+            _ => Nanos::from_secs(u64::from(settings.insertion_retry_interval_s)),
+        },
+        give_up: args.give_up,
+        seed: args.seed,
+        interval: args.interval,
+        load_choice: match (args.load, args.skip_load) {
+            (true, _) => LoadChoice::Load,
+            (_, true) => LoadChoice::Skip,
+            _ => LoadChoice::Undecided,
+        },
+        out: args.out.clone(),
+        name: args.name.clone().unwrap_or_else(|| args.workload.replace(':', "-")),
+        command_line: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
+        settings: Map::new(),
+        host: serde_json::to_value(&machine).unwrap_or(Value::Null),
+    };
+    trial.settings = recorded(args, &trial);
+    Ok(trial)
+}
+
+fn check(args: &Args) -> anyhow::Result<()> {
+    let at_least = |flag: &str, value: Nanos, min: Nanos| {
+        if value < min {
+            Err(anyhow!("{flag} {value} is too short: give at least {min}"))
+        } else {
+            Ok(())
+        }
+    };
+    at_least("--interval", args.interval, INTERVAL_MIN)?;
+    at_least("--timeout", args.timeout, TIMEOUT_MIN)?;
+    at_least("--give-up", args.give_up, TIMEOUT_MIN)?;
+    at_least("--duration", args.duration.unwrap_or(DURATION), TIMEOUT_MIN)?;
+    if args.ops.is_some_and(|ops| ops.0 == 0) {
+        bail!("--ops 0 measures nothing: give at least 1");
+    }
+    if args.arrivals == ArrivalKind::Poisson && args.rate.is_none() {
+        bail!("--arrivals poisson needs a schedule: give --rate");
+    }
+    let given = args.cassandra.given();
+    if !starts_cassandra(args) && !given.is_empty() {
+        bail!("{} is of use with --target cassandra only", given.join(", "));
+    }
+    if args.target_cpus.is_some() && !is_started(args) {
+        bail!("--target-cpus is for a target that is started: leave it out, or leave out --target");
+    }
+    args.target.iter().try_for_each(|host| check_host(host))
+}
+
+/// `HOST`, `HOST:PORT`, an IPv6 address, or one in brackets with a port.
+fn check_host(host: &str) -> anyhow::Result<()> {
+    if host.trim().is_empty() {
+        bail!("--target has an empty host: give HOST[:PORT], several with commas");
+    }
+    if host.parse::<IpAddr>().is_ok() {
+        return Ok(());
+    }
+    match host.rsplit_once(':') {
+        Some((_, port)) if !port.parse::<u16>().is_ok_and(|port| port > 0) => {
+            bail!("--target {host}: '{port}' is no port; give HOST or HOST:PORT, 1 to 65535")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn plan(args: &Args) -> anyhow::Result<YcsbPlan> {
+    let Some(name) = args.workload.strip_prefix("ycsb:") else {
+        bail!(
+            "unknown workload '{}'; choose one of ycsb:a, ycsb:b, ycsb:c, ycsb:d, ycsb:e, ycsb:f",
+            args.workload
+        );
+    };
+    let properties = Properties::load(&args.property_file, &args.property)?;
+    if args.records.is_some_and(|records| records.0 == 0) {
+        bail!("--records 0 leaves nothing to ask for: give at least 1");
+    }
+    let (records, ops) = (args.records.map(|n| n.0), args.ops.map(|n| n.0));
+    Ok(ycsb::plan(name, &properties, records, ops)?)
+}
+
+fn load(args: &Args, settings: &ycsb::Settings) -> anyhow::Result<Load> {
+    let threads = args.threads.or(settings.threads);
+    // A property's rate is YCSB's -target: its schedule, with as many in flight as there are
+    // threads.
+    let rate = match (args.rate, args.throttle, settings.rate_ops_s) {
+        (None, None, Some(per_s)) => {
+            Some(Rate::new(per_s, Nanos::from_secs(1)).context("property target must be above 0")?)
+        }
+        (rate, _, _) => rate,
+    };
+    let arrivals = match rate {
+        Some(rate) => Arrivals::Open {
+            rate,
+            poisson: args.arrivals == ArrivalKind::Poisson,
+            in_flight_max: threads.unwrap_or(args.in_flight_max).min(args.in_flight_max) as usize,
+        },
+        None => Arrivals::Closed {
+            threads: threads.unwrap_or(THREADS) as usize,
+            throttle: args.throttle,
+        },
+    };
+    let property_duration = settings.duration_s.map(Nanos::from_secs);
+    let amount = match (args.ops, args.duration, settings.operations, property_duration) {
+        (Some(ops), _, _, _) => Amount::Ops(ops.0),
+        (None, Some(duration), _, _) => Amount::Duration(duration),
+        (None, None, Some(_), Some(_)) => bail!(
+            "properties operationcount and maxexecutiontime both bound the run: give one of them, \
+             or --ops or --duration"
+        ),
+        (None, None, Some(ops), None) => Amount::Ops(ops),
+        (None, None, None, duration) => Amount::Duration(duration.unwrap_or(DURATION)),
+    };
+    Ok(Load { arrivals, amount, warm: args.warm })
+}
+
+/// The word for --target that is no host.
+const CASSANDRA: &str = "cassandra";
+
+fn starts_cassandra(args: &Args) -> bool {
+    args.target == [CASSANDRA]
+}
+
+/// Whether the target is started for this run.
+fn is_started(args: &Args) -> bool {
+    args.target.is_empty() || starts_cassandra(args)
+}
+
+fn target(args: &Args) -> anyhow::Result<TargetChoice> {
+    Ok(if starts_cassandra(args) {
+        TargetChoice::Cassandra {
+            options: Box::new(args.cassandra.options(1)?),
+            data_dir: args.cassandra.data_dir.clone(),
+        }
+    } else if args.target.is_empty() {
+        let storage = match args.storage {
+            StorageKind::Memory => Storage::Memory,
+            StorageKind::Null => Storage::Null,
+        };
+        TargetChoice::Reference { storage }
+    } else {
+        TargetChoice::Running { hosts: args.target.clone() }
+    })
+}
+
+struct Cpus {
+    client: CpuSet,
+    target: CpuSet,
+    shared: bool,
+}
+
+fn cpus(args: &Args, machine: &Machine) -> Result<Cpus, Exit> {
+    let allowed = &machine.allowed;
+    for (flag, asked) in
+        [("--client-cpus", &args.client_cpus), ("--target-cpus", &args.target_cpus)]
+    {
+        let Some(asked) = asked else { continue };
+        if asked.is_empty() || !asked.difference(allowed).is_empty() {
+            let (asked, allowed) = (asked.clone(), allowed.clone());
+            return Err(LabError::Cpus { flag, asked, allowed }.into());
+        }
+    }
+    let local = is_started(args) || args.target.iter().all(|host| is_loopback(host));
+    let split = client_and_target_cpus(machine, allowed);
+    let client = match (&args.client_cpus, &args.target_cpus) {
+        (Some(client), _) => client.clone(),
+        (None, Some(target)) if local => {
+            let rest = allowed.difference(target);
+            one_per_core(machine, if rest.is_empty() { allowed } else { &rest }, usize::MAX)
+        }
+        _ if local => split.client,
+        _ => one_per_core(machine, allowed, REMOTE_CPUS_MAX),
+    };
+    let target = match (&args.target_cpus, &args.client_cpus) {
+        (Some(target), _) => target.clone(),
+        (None, None) => split.target,
+        (None, Some(client)) => {
+            let rest = allowed.difference(client);
+            if rest.is_empty() { allowed.clone() } else { rest }
+        }
+    };
+    // Where a running local target has its threads is not known here; its host's other half is its
+    // own affair.
+    let shared = is_started(args) && !client.intersection(&target).is_empty();
+    Ok(Cpus { client, target, shared })
+}
+
+fn is_loopback(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, port)| match port.parse::<u16>() {
+        Ok(_) => name,
+        Err(_) => host,
+    });
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Every flag as it was resolved, for the manifest.
+fn recorded(args: &Args, trial: &Trial) -> Map<String, Value> {
+    let (ops, duration) = match trial.load.amount {
+        Amount::Ops(ops) => (Some(ops), None),
+        Amount::Duration(duration) => (None, Some(duration.to_string())),
+        Amount::EveryKey => (None, None),
+    };
+    let (threads, throttle, rate, in_flight_max) = match trial.load.arrivals {
+        Arrivals::Closed { threads, throttle } => (Some(threads), throttle, None, None),
+        Arrivals::Open { rate, in_flight_max, .. } => (None, None, Some(rate), Some(in_flight_max)),
+    };
+    let arrivals = match args.arrivals {
+        ArrivalKind::Poisson => "poisson",
+        ArrivalKind::Constant => "constant",
+    };
+    let files: Vec<_> = args.property_file.iter().map(|p| p.display().to_string()).collect();
+    let settings = json!({
+        "workload": args.workload,
+        "target": match &trial.target {
+            TargetChoice::Reference { storage } => format!("reference ({})", storage.name()),
+            TargetChoice::Cassandra { .. } => CASSANDRA.to_owned(),
+            TargetChoice::Running { hosts } => hosts.join(","),
+        },
+        "cassandra": starts_cassandra(args).then(|| args.cassandra.recorded()),
+        "target-cpus": is_started(args).then(|| trial.target_cpus.to_string()),
+        "user": args.user,
+        "password-file": args.password_file.as_ref().map(|file| file.display().to_string()),
+        "fixed-hosts": trial.fixed_hosts,
+        "datacenter": trial.datacenter,
+        "write-into-existing": trial.write_into_existing,
+        "keyspace": trial.table.keyspace,
+        "table": trial.table.table,
+        "replication": trial.replication,
+        "consistency": trial.consistency.to_string(),
+        "protocol": wire::cql::VERSION,
+        "engine": "epoll",
+        "records": trial.plan.keys.records,
+        "load": match trial.load_choice {
+            LoadChoice::Load => "yes",
+            LoadChoice::Skip => "no",
+            LoadChoice::Undecided => "where the rows are not there",
+        },
+        "properties": args.property,
+        "property-files": files,
+        "ops": ops,
+        "duration": duration,
+        "warm": trial.load.warm.to_string(),
+        "threads": threads,
+        "rate": rate.map(|r| r.to_string()),
+        "arrivals": rate.map(|_| arrivals),
+        "throttle": throttle.map(|r| r.to_string()),
+        "in-flight-max": in_flight_max,
+        "timeout": trial.timeout.to_string(),
+        "retries": trial.retries,
+        "give-up": trial.give_up.to_string(),
+        "seed": trial.seed,
+        "connections": trial.connections,
+        "client-cpus": trial.client_cpus.to_string(),
+        "workers": drive::workers(trial.client_cpus.len(), &trial.load.arrivals),
+        "wait": if trial.wait == Wait::Spin { "spin" } else { "sleep" },
+        "interval": trial.interval.to_string(),
+    });
+    match settings {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,52 @@
+//! Exit status of the program (design section 7): 0 also with caveats, 1 ended early or too many
+//! errors, 2 usage, 3 environment, 130 Ctrl-C.
+
+use lab::LabError;
+use stage::cassandra::StartError;
+use stage::state::StateError;
+
+/// A failed verb.
+pub(crate) struct Exit {
+    pub(crate) status: u8,
+    pub(crate) error: anyhow::Error,
+}
+
+impl Exit {
+    /// The command line asks for something that cannot be.
+    pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self { status: 2, error: error.into() }
+    }
+
+    /// The host, the target or a file is not as needed.
+    pub(crate) fn environment(error: impl Into<anyhow::Error>) -> Self {
+        Self { status: 3, error: error.into() }
+    }
+}
+
+impl From<StartError> for Exit {
+    fn from(error: StartError) -> Self {
+        let status = match (error.is_interrupted(), error.is_usage()) {
+            (true, _) => 130,
+            (_, true) => 2,
+            _ => 3,
+        };
+        Self { status, error: error.into() }
+    }
+}
+
+impl From<StateError> for Exit {
+    fn from(error: StateError) -> Self {
+        match error {
+            StateError::Exists { .. } | StateError::Name { .. } | StateError::Unknown { .. } => {
+                Self::usage(error)
+            }
+            _ => Self::environment(error),
+        }
+    }
+}
+
+impl From<LabError> for Exit {
+    fn from(error: LabError) -> Self {
+        Self { status: error.exit_status(), error: error.into() }
+    }
+}

@@ -1,0 +1,53 @@
+//! The command line: parse, dispatch, one exit status. No logic lives here.
+
+mod cmd;
+mod exit;
+mod output;
+mod result;
+mod screen;
+mod signals;
+
+use clap::{Parser, Subcommand};
+use exit::Exit;
+use std::process::ExitCode;
+
+/// The benchmark lab for distributed NoSQL databases.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 110, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Run(Box<cmd::run::Args>),
+    Up(Box<cmd::up::Args>),
+    Down(cmd::down::Args),
+    Ps(cmd::ps::Args),
+    Clean(cmd::clean::Args),
+    Report(cmd::report::Args),
+    Serve(cmd::serve::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.verb {
+        Verb::Run(args) => cmd::run::main(&args),
+        Verb::Up(args) => cmd::up::main(&args),
+        Verb::Down(args) => cmd::down::main(&args),
+        Verb::Ps(args) => cmd::ps::main(&args),
+        Verb::Clean(args) => cmd::clean::main(&args),
+        Verb::Report(args) => cmd::report::main(&args),
+        Verb::Serve(args) => cmd::serve::main(&args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(Exit { status, error }) => {
+            // A closed terminal is no reason to panic on the way out.
+            use std::io::Write as _;
+            let _ = writeln!(std::io::stderr(), "error: {}", output::tame(&error.to_string()));
+            ExitCode::from(status)
+        }
+    }
+}

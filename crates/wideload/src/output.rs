@@ -1,0 +1,47 @@
+//! Results on stdout.
+
+use crate::exit::Exit;
+use anyhow::anyhow;
+use std::io::{self, Write as _};
+
+/// What the kernel says of a terminal that was closed.
+const EIO: i32 = 5;
+/// Characters of an error that are shown; a server may say anything, at any length.
+const ERROR_CHARS_MAX: usize = 4000;
+
+/// An error as it may go to a terminal: what would steer it is spelled out, and it has an end.
+pub(crate) fn tame(error: &str) -> String {
+    let spelled = |c: char| match c {
+        '\n' => vec![c],
+        c if c.is_control() => c.escape_default().collect(),
+        c => vec![c],
+    };
+    error.chars().flat_map(spelled).take(ERROR_CHARS_MAX).collect()
+}
+
+/// Prints a result. A reader that has gone away (`| head`, a closed terminal) has seen what it
+/// wanted and is no failure; a full disk behind `> FILE` is one.
+pub(crate) fn print(text: &str) -> Result<(), Exit> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if !is_gone(&error) => {
+            Err(Exit::environment(anyhow!("cannot write the result to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe || error.raw_os_error() == Some(EIO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_steer_a_terminal_is_spelled_out() {
+        assert_eq!(tame("a\u{1b}]0;pwn\u{7}b\nc"), "a\\u{1b}]0;pwn\\u{7}b\nc");
+        assert_eq!(tame(&"x".repeat(100_000)).len(), ERROR_CHARS_MAX);
+    }
+}

@@ -1,0 +1,111 @@
+//! What people see while a trial runs: a bar for loading, one line for the run. Nothing when stderr
+//! is no terminal.
+
+use drive::Window;
+use drive::{Amount, Arrivals};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::{Live, LiveInterval, Trial};
+use std::io::{IsTerminal, Write as _};
+use units::Nanos;
+
+/// The terminal, on stderr: stdout is for results.
+pub(crate) struct Screen {
+    bar: ProgressBar,
+    loading: bool,
+    open_loop: bool,
+    ops: Option<u64>,
+    done: u64,
+    figures: String,
+}
+
+impl Screen {
+    pub(crate) fn new(trial: &Trial) -> Self {
+        let target = match std::io::stderr().is_terminal() {
+            true => ProgressDrawTarget::stderr_with_hz(4),
+            false => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(style("{spinner} {msg}"));
+        Self {
+            bar,
+            loading: false,
+            open_loop: matches!(trial.load.arrivals, Arrivals::Open { .. }),
+            ops: match trial.load.amount {
+                Amount::Ops(ops) => Some(ops),
+                Amount::Duration(_) | Amount::EveryKey => None,
+            },
+            done: 0,
+            figures: String::new(),
+        }
+    }
+
+    /// Leaves the terminal as it was.
+    pub(crate) fn close(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    // The templates are constants of this file; a bad one would show in every run.
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+impl Live for Screen {
+    fn stage(&mut self, what: &str) {
+        self.loading = false;
+        self.bar.set_style(style("{spinner} {msg}"));
+        self.bar.set_message(what.to_owned());
+        self.bar.tick();
+    }
+
+    fn notice(&mut self, what: &str) {
+        // Above the bar where there is one; a closed stderr is no reason to stop.
+        self.bar.suspend(|| {
+            let _ = writeln!(std::io::stderr(), "{what}");
+        });
+    }
+
+    fn loading(&mut self, done: u64, total: u64) {
+        if !self.loading {
+            self.loading = true;
+            self.bar.set_style(style(
+                "loading {bar:30} {human_pos}/{human_len} rows  {per_sec}  {eta} left",
+            ));
+            self.bar.set_length(total);
+            self.bar.reset_eta();
+        }
+        self.bar.set_position(done);
+    }
+
+    fn running(&mut self, now: Nanos, window: &Window) {
+        let text = if now < window.start {
+            format!("warming up, {:.0} s left", window.start.since(now).as_secs_f64().ceil())
+        } else {
+            let left = match (self.ops, window.end) {
+                (Some(ops), _) if ops > self.done && self.done > 0 => {
+                    let elapsed = now.since(window.start).as_secs_f64();
+                    format!("{:.0} s left", (ops - self.done) as f64 * elapsed / self.done as f64)
+                }
+                (_, Some(end)) => format!("{:.0} s left", end.since(now).as_secs_f64().ceil()),
+                _ => String::new(),
+            };
+            format!("{}{left}", self.figures)
+        };
+        self.bar.set_message(text);
+        self.bar.tick();
+    }
+
+    fn interval(&mut self, interval: &LiveInterval<'_>) {
+        self.done += interval.ok + interval.errors;
+        let ms = |q| interval.latency.quantile(q).0 as f64 / 1e6;
+        let ops_s = interval.ok as f64 / interval.length.as_secs_f64().max(1e-9);
+        let kind = if self.open_loop { "response" } else { "service" };
+        self.figures = format!(
+            "{ops_s:.0} op/s  {kind} p50 {:.2} ms  p99 {:.2} ms  {} errors  {} in flight  ",
+            ms(0.5),
+            ms(0.99),
+            interval.errors,
+            interval.in_flight
+        );
+    }
+}

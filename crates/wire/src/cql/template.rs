@@ -1,0 +1,104 @@
+//! EXECUTE frames written in place: what stays the same is copied, what differs is patched (section
+//! 4.1.6).
+//!
+//! The data plane writes one frame per operation. The head of an EXECUTE (header, id, consistency,
+//! flags, number of values) is the same for each use of a statement, so it is built once; per
+//! operation a frame is one copy of that head, the values, and two patches: stream id and body
+//! length. Nothing is allocated.
+
+use super::request::query_flags;
+use super::{Consistency, HEADER_SIZE, Header, Opcode, put};
+
+/// The constant head of an EXECUTE frame.
+#[derive(Debug, Clone)]
+pub struct ExecuteTemplate {
+    head: Vec<u8>,
+}
+
+impl ExecuteTemplate {
+    /// For a prepared id with `value_count` positional values; rows are asked for without metadata.
+    #[must_use]
+    pub fn new(id: &[u8], consistency: Consistency, value_count: u16) -> Self {
+        let mut head = Vec::new();
+        head.extend_from_slice(&Header::request(0, Opcode::Execute).encode());
+        put::short_bytes(&mut head, id);
+        put::consistency(&mut head, consistency);
+        put::u8(&mut head, query_flags::VALUES | query_flags::SKIP_METADATA);
+        put::u16(&mut head, value_count);
+        Self { head }
+    }
+
+    /// Bytes of a frame whose values (each with its four length bytes) take `values_size`.
+    #[must_use]
+    pub fn frame_size(&self, values_size: usize) -> usize {
+        self.head.len() + values_size
+    }
+
+    /// Begins a frame at the start of `out`; `out` must have room for the whole frame.
+    #[inline]
+    pub fn begin<'a>(&self, out: &'a mut [u8]) -> FrameWriter<'a> {
+        out[..self.head.len()].copy_from_slice(&self.head);
+        FrameWriter { out, size: self.head.len() }
+    }
+}
+
+/// A frame being written.
+#[derive(Debug)]
+pub struct FrameWriter<'a> {
+    out: &'a mut [u8],
+    size: usize,
+}
+
+impl FrameWriter<'_> {
+    /// Appends a `[value]` of at most `size_max` bytes: `fill` writes it and says how long it is.
+    #[inline]
+    pub fn value(&mut self, size_max: usize, fill: impl FnOnce(&mut [u8]) -> usize) {
+        let start = self.size + 4;
+        let written = fill(&mut self.out[start..start + size_max]);
+        self.out[self.size..start].copy_from_slice(&(written as u32).to_be_bytes());
+        self.size = start + written;
+    }
+
+    /// Bytes written so far.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Sets stream id and body length; returns the frame's size.
+    #[inline]
+    pub fn finish(self, stream: i16) -> usize {
+        let body_size = (self.size - HEADER_SIZE) as u32;
+        self.out[2..4].copy_from_slice(&stream.to_be_bytes());
+        self.out[5..HEADER_SIZE].copy_from_slice(&body_size.to_be_bytes());
+        self.size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cql::Value;
+    use crate::cql::request::{QueryParameters, Request};
+
+    #[test]
+    fn a_template_gives_the_bytes_of_the_general_encoder() {
+        let template = ExecuteTemplate::new(b"0123456789abcdef", Consistency::LocalOne, 2);
+        let mut out = [0u8; 200];
+        let mut writer = template.begin(&mut out);
+        writer.value(10, |out| {
+            out[..3].copy_from_slice(b"key");
+            3
+        });
+        writer.value(100, |_| 0);
+        let size = writer.finish(513);
+
+        let mut parameters = QueryParameters::plain(Consistency::LocalOne);
+        parameters.values = vec![(None, Value::Bytes(b"key")), (None, Value::Bytes(b""))];
+        parameters.skip_metadata = true;
+        let mut expected = Vec::new();
+        Request::Execute(b"0123456789abcdef", parameters).encode(513, &mut expected);
+        assert_eq!(&out[..size], expected);
+        assert_eq!(template.frame_size(3 + 4 + 4), expected.len());
+    }
+}

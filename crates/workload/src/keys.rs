@@ -1,0 +1,214 @@
+//! Keys: key number -> key text, and the description of which keys exist.
+//!
+//! Text is `user` and the zero-padded decimal of the number (ordered) or of its 64-bit FNV-1a hash
+//! (hashed). Source: YCSB CoreWorkload.buildKeyName, Utils.fnvhash64. Limits: key numbers below
+//! 2^62; padding up to 100 digits.
+
+/// Whether neighbouring key numbers have neighbouring texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyOrder {
+    /// The text holds the hash of the number.
+    Hashed,
+    /// The text holds the number.
+    Ordered,
+}
+
+/// Which keys the run phase asks for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Distribution {
+    /// All loaded keys alike.
+    Uniform,
+    /// Scrambled zipfian: popular keys lie scattered.
+    Zipfian,
+    /// Zipfian from the newest key backwards; grows with inserts.
+    Latest,
+    /// A share of operations goes to the first keys.
+    Hotspot {
+        /// Keys that are hot, from the first on.
+        hot_keys: u64,
+        /// Share of the operations that go to hot keys, 0..=1.
+        operation_fraction: f64,
+    },
+    /// Exponential decay from the newest key backwards.
+    Exponential {
+        /// This percentage (0..100) of the operations ...
+        percentile: f64,
+        /// ... goes to this newest fraction of the records.
+        fraction: f64,
+    },
+    /// One key after the other, round and round.
+    Sequential,
+}
+
+/// Which keys exist, how they read, and which are asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeySpace {
+    /// First key number that the load phase writes.
+    pub start: u64,
+    /// Keys that the load phase writes.
+    pub loaded: u64,
+    /// Records in the table when the run phase starts; the first inserted key has this number.
+    pub records: u64,
+    /// Inserts that a zipfian run leaves room for.
+    pub expected_new: u64,
+    /// Order of the texts.
+    pub order: KeyOrder,
+    /// Least number of digits in a key text.
+    pub zero_padding: usize,
+    /// Which keys the run phase asks for.
+    pub distribution: Distribution,
+}
+
+const PREFIX: &[u8] = b"user";
+/// Digits of the largest u64.
+const DIGITS_MAX: usize = 20;
+
+impl KeySpace {
+    /// The key that the run phase inserts first.
+    #[must_use]
+    pub fn first_new_key(&self) -> u64 {
+        self.records
+    }
+
+    /// The keys that the load phase gives to worker `worker` of `workers` (at least 1): a
+    /// contiguous share.
+    #[must_use]
+    pub fn load_share(&self, worker: usize, workers: usize) -> std::ops::Range<u64> {
+        let first = |worker: usize| {
+            let keys = u128::from(self.loaded) * worker as u128 / workers as u128;
+            self.start + keys as u64
+        };
+        first(worker)..first(worker + 1)
+    }
+
+    /// Longest key text in bytes.
+    #[must_use]
+    pub fn key_size_max(&self) -> usize {
+        PREFIX.len() + self.zero_padding.max(DIGITS_MAX)
+    }
+
+    /// Writes the text of a key number to the front of `out`; returns its size in bytes.
+    ///
+    /// # Panics
+    /// When the text does not fit; [`KeySpace::key_size_max`] bytes always do.
+    #[inline]
+    pub fn write_key(&self, key: u64, out: &mut [u8]) -> usize {
+        let number = match self.order {
+            KeyOrder::Hashed => fnv_hash(key),
+            KeyOrder::Ordered => key,
+        };
+        let mut digits = [0u8; DIGITS_MAX];
+        let digits = decimal(number, &mut digits);
+        let fill = self.zero_padding.saturating_sub(digits.len());
+        let size = PREFIX.len() + fill + digits.len();
+        let out = &mut out[..size];
+        out[..PREFIX.len()].copy_from_slice(PREFIX);
+        out[PREFIX.len()..PREFIX.len() + fill].fill(b'0');
+        out[PREFIX.len() + fill..].copy_from_slice(digits);
+        size
+    }
+}
+
+/// FNV-1a over the eight bytes of `number`, lowest first, as an absolute signed value.
+#[inline]
+pub(crate) fn fnv_hash(number: u64) -> u64 {
+    let hash = number.to_le_bytes().into_iter().fold(0xCBF2_9CE4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(1_099_511_628_211)
+    });
+    hash.cast_signed().unsigned_abs()
+}
+
+/// The two digits of every number below 100.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut n = 0;
+    while n < 100 {
+        pairs[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
+    }
+    pairs
+};
+
+/// Decimal digits of `number`, right-aligned in `buffer`. Two at a time: hashed keys have 19, and
+/// a division per digit was a tenth of all instructions of an operation.
+#[inline]
+pub(crate) fn decimal(mut number: u64, buffer: &mut [u8; DIGITS_MAX]) -> &[u8] {
+    let mut at = DIGITS_MAX;
+    while number >= 10 {
+        at -= 2;
+        buffer[at..at + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
+        number /= 100;
+    }
+    if number > 0 || at == DIGITS_MAX {
+        at -= 1;
+        buffer[at] = b'0' + number as u8;
+    }
+    &buffer[at..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn digits_are_those_of_the_standard_library(number: u64, shift in 0u32..64) {
+            let number = number >> shift;
+            let mut buffer = [0; DIGITS_MAX];
+            let expected = number.to_string();
+            prop_assert_eq!(decimal(number, &mut buffer), expected.as_bytes());
+        }
+    }
+
+    fn keys(order: KeyOrder, zero_padding: usize) -> KeySpace {
+        KeySpace {
+            start: 0,
+            loaded: 1,
+            records: 1,
+            expected_new: 0,
+            order,
+            zero_padding,
+            distribution: Distribution::Uniform,
+        }
+    }
+
+    fn text(space: &KeySpace, key: u64) -> String {
+        let mut out = vec![0; space.key_size_max()];
+        let size = space.write_key(key, &mut out);
+        String::from_utf8(out[..size].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn golden_hashed_keys() {
+        let space = keys(KeyOrder::Hashed, 1);
+        for (key, wanted) in [
+            (0, "user6284781860667377211"),
+            (1, "user8517097267634966620"),
+            (2, "user1820151046732198393"),
+            (3, "user4052466453699787802"),
+            (999, "user2071219101098386137"),
+            (1000, "user5952875239596136740"),
+            (9_999_999, "user5174843297794066704"),
+        ] {
+            assert_eq!(text(&space, key), wanted, "key {key}");
+        }
+    }
+
+    #[test]
+    fn ordered_keys_are_padded_and_never_cut() {
+        let space = keys(KeyOrder::Ordered, 8);
+        assert_eq!(text(&space, 5), "user00000005");
+        assert_eq!(text(&space, 3_000_000_000), "user3000000000");
+        assert_eq!(text(&keys(KeyOrder::Ordered, 0), 0), "user0");
+        assert_eq!(text(&keys(KeyOrder::Ordered, 100), 7).len(), 104);
+    }
+
+    proptest! {
+        #[test]
+        fn ordered_text_is_the_formatted_number(key: u64, padding in 0usize..=100) {
+            let space = keys(KeyOrder::Ordered, padding);
+            prop_assert_eq!(text(&space, key), format!("user{key:0padding$}"));
+        }
+    }
+}

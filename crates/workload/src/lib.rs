@@ -1,0 +1,29 @@
+//! Plans and what fills them: which operation comes next, on which key, with which bytes.
+//!
+//! A front end ([`ycsb`]) compiles a foreign workload to a [`Plan`]: schema, statements, weighted
+//! operations. One [`Sampler`] per worker and phase draws operations from it ([`Draw`]); keys and
+//! values are written in place from a draw. Nothing here knows a protocol or a socket, and nothing
+//! allocates per operation. The same (plan, phase, seed, worker, workers) gives the same draws.
+//!
+//! Measured (release build, one cpu of a shared 2-cpu AMD EPYC virtual machine, mean of 5 M
+//! calls): a draw costs 6 ns (uniform), 18 ns (latest), 19 ns (exponential), 29 ns (zipfian); a
+//! hashed key text 21 ns; 100 random bytes 24 ns.
+
+mod chooser;
+mod inserts;
+mod keys;
+mod lengths;
+mod plan;
+mod random;
+mod sampler;
+mod values;
+pub mod ycsb;
+mod zeta;
+mod zipfian;
+
+pub use inserts::{InsertWindow, InsertWindowError, last_acknowledged};
+pub use keys::{Distribution, KeyOrder, KeySpace};
+pub use lengths::{HistogramError, Lengths};
+pub use plan::{Action, Operation, Plan, Schema, Statement, Step};
+pub use sampler::{Draw, Phase, Sampler};
+pub use values::{Content, Values};

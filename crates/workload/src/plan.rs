@@ -1,0 +1,171 @@
+//! The plan: the one form that every foreign workload compiles to and every protocol executes.
+//!
+//! A plan names what is done (statements over value columns) and how often (weights); it carries no
+//! keyspace, address or query text. Operations are lists of steps, a step is one statement or a
+//! choice of one per column. Limits: one table, a text key, text columns.
+
+use crate::keys::KeySpace;
+use crate::random::{GOLDEN, mix, scale};
+use crate::sampler::Draw;
+use crate::values::Values;
+
+/// Schema, statements, operations and what a [`crate::Sampler`] needs to draw them.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// As people write it: `ycsb:a`.
+    pub workload: String,
+    /// The table.
+    pub schema: Schema,
+    /// Operations of the load phase: exactly one, an insert.
+    pub load: Vec<Operation>,
+    /// Operations of the run phase with a weight above zero: read, update, insert, scan,
+    /// read-modify-write, in this order.
+    pub run: Vec<Operation>,
+    /// What steps refer to by index.
+    pub statements: Vec<Statement>,
+    /// Which keys exist and which are asked for.
+    pub keys: KeySpace,
+    /// What fields hold.
+    pub values: Values,
+    /// Records per scan.
+    pub scan_lengths: crate::lengths::Lengths,
+}
+
+/// A table of one text key column and text value columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schema {
+    /// Table name; a flag may override it.
+    pub table: String,
+    /// Name of the key column.
+    pub key_column: String,
+    /// Names of the value columns.
+    pub columns: Vec<String>,
+}
+
+/// What is measured as one op.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Operation {
+    /// `read`, `update`, `insert`, `scan` or `read-modify-write`.
+    pub name: &'static str,
+    /// Share of the mix; the weights of a phase sum to 1.
+    pub weight: f64,
+    /// Statements executed one after the other, on the same key.
+    pub steps: Vec<Step>,
+}
+
+/// One statement of an operation, or one of several that differ in their column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Index of the first choice in [`Plan::statements`].
+    pub first_statement: usize,
+    /// 1, or the number of columns: one statement per column, in column order.
+    pub choices: usize,
+    /// `read`, `update`, `insert` or `scan`.
+    pub name: &'static str,
+    /// The column is chosen apart from [`Draw::column`]: the read of a read-modify-write, whose
+    /// column YCSB draws independently of the written one.
+    pub column_apart: bool,
+}
+
+/// What a statement does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Reads columns of one key.
+    Read,
+    /// Writes columns of an existing key.
+    Update,
+    /// Writes all columns of a new key.
+    Insert,
+    /// Reads columns of up to [`Draw::scan_length`] records from a key on, in the order of the
+    /// database.
+    Scan,
+}
+
+/// A statement over value columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// What it does.
+    pub action: Action,
+    /// Value columns read or written: indices into [`Schema::columns`], ascending.
+    pub columns: Vec<usize>,
+    /// The columns are to be named. False only where a read or scan takes all columns and the
+    /// original leaves them to the database (`SELECT *`).
+    pub by_name: bool,
+}
+
+impl Step {
+    /// Index into [`Plan::statements`] of the statement that `draw` asks for.
+    #[inline]
+    #[must_use]
+    pub fn statement(&self, draw: &Draw) -> usize {
+        if self.choices <= 1 {
+            self.first_statement
+        } else if self.column_apart {
+            let word = mix(draw.value_seed.wrapping_add(GOLDEN));
+            self.first_statement + scale(word, self.choices as u64) as usize
+        } else {
+            self.first_statement + usize::from(draw.column)
+        }
+    }
+}
+
+impl Plan {
+    /// Longest key text in bytes.
+    #[must_use]
+    pub fn key_size_max(&self) -> usize {
+        self.keys.key_size_max()
+    }
+
+    /// Writes the text of a key number to the front of `out`; returns its size in bytes.
+    ///
+    /// # Panics
+    /// When `out` is shorter than [`Plan::key_size_max`] and the key does not fit.
+    #[inline]
+    pub fn write_key(&self, key: u64, out: &mut [u8]) -> usize {
+        self.keys.write_key(key, out)
+    }
+
+    /// Longest value of one column in bytes.
+    #[must_use]
+    pub fn value_size_max(&self) -> usize {
+        self.values.value_size_max()
+    }
+
+    /// Writes the value of one column of one op to the front of `out`; returns its size in bytes.
+    /// It depends on (`draw.value_seed`, `column`) alone, or with verified values on (key text,
+    /// column name).
+    ///
+    /// # Panics
+    /// When `out` is shorter than [`Plan::value_size_max`] and the value does not fit, or there is
+    /// no such column.
+    #[inline]
+    pub fn write_value(
+        &self,
+        draw: &Draw,
+        key_text: &[u8],
+        column: usize,
+        out: &mut [u8],
+    ) -> usize {
+        self.values.write_value(draw.value_seed, key_text, column, self.name(column), out)
+    }
+
+    /// Whether values read back can be checked ([`Plan::verify`]).
+    #[must_use]
+    pub fn verifies(&self) -> bool {
+        self.values.verifies()
+    }
+
+    /// Whether `value` is what this plan writes to that column of that key; always true when the
+    /// plan does not verify.
+    ///
+    /// # Panics
+    /// When there is no such column.
+    #[must_use]
+    pub fn verify(&self, key_text: &[u8], column: usize, value: &[u8]) -> bool {
+        self.values.verify(key_text, self.name(column), value)
+    }
+
+    fn name(&self, column: usize) -> &[u8] {
+        self.schema.columns[column].as_bytes()
+    }
+}

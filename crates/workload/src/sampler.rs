@@ -1,0 +1,172 @@
+//! Draws: (plan, phase, seed, worker, workers) -> the sequence of operations of one worker.
+//!
+//! Each draw takes from the worker's stream, in this order: operation, key, column, scan length,
+//! seed of the values; what an operation does not need is not taken. Keys of the load phase are a
+//! contiguous share per worker and their values depend on (seed, key) alone, so the data set does
+//! not depend on the number of workers. Keys inserted by the run phase are interleaved over the
+//! workers: no counter is shared. Nothing allocates after `new`.
+
+use crate::chooser::KeyChooser;
+use crate::plan::{Action, Operation, Plan};
+use crate::random::{GOLDEN, Stream, mix};
+use std::sync::Arc;
+
+/// Part of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Writes the keys that the run expects; each once, then ends.
+    Load,
+    /// As `Run`, with other draws; not measured.
+    Warm,
+    /// The measured mix; never ends.
+    Run,
+}
+
+/// One operation to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draw {
+    /// Key number.
+    pub key: u64,
+    /// What the bytes of written values follow from.
+    pub value_seed: u64,
+    /// Records that a scan asks for; 0 for other operations.
+    pub scan_length: u32,
+    /// Index into the plan's operations of the phase.
+    pub operation: u16,
+    /// The column, where a step has a choice.
+    pub column: u16,
+}
+
+/// What an operation needs drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    ExistingKey,
+    NewKey,
+    Scan,
+}
+
+/// The operations of one worker in one phase.
+#[derive(Debug, Clone)]
+pub struct Sampler {
+    plan: Arc<Plan>,
+    phase: Phase,
+    stream: Stream,
+    /// Keys drawn again because they do not exist yet.
+    again: Stream,
+    chooser: KeyChooser,
+    kinds: Vec<Kind>,
+    load_seed: u64,
+    /// Keys left to load.
+    load_next: u64,
+    load_end: u64,
+    worker: u64,
+    workers: u64,
+    inserts: u64,
+    acknowledged: u64,
+}
+
+impl Sampler {
+    /// A sampler for worker `worker` of `workers` (at least 1) in one phase. Costs one generator
+    /// jump per worker before this one.
+    #[must_use]
+    pub fn new(plan: Arc<Plan>, phase: Phase, seed: u64, worker: usize, workers: usize) -> Self {
+        let workers = workers.max(1);
+        let lane = |lane| Stream::new(seed, phase as usize, worker, lane);
+        let share = plan.keys.load_share(worker, workers);
+        Self {
+            phase,
+            stream: lane(0),
+            again: lane(1),
+            chooser: KeyChooser::new(&plan.keys, worker, workers),
+            kinds: plan.run.iter().map(|operation| kind(&plan, operation)).collect(),
+            load_seed: mix(seed.wrapping_add(GOLDEN)),
+            load_next: share.start,
+            load_end: share.end,
+            worker: worker as u64,
+            workers: workers as u64,
+            inserts: 0,
+            acknowledged: plan.keys.first_new_key().saturating_sub(1),
+            plan,
+        }
+    }
+
+    /// The next op. None in the load phase once this worker's keys are done, and for a plan without
+    /// operations; Warm and Run never end.
+    #[inline]
+    pub fn draw(&mut self) -> Option<Draw> {
+        match self.phase {
+            Phase::Load => self.draw_load(),
+            Phase::Warm | Phase::Run => self.draw_run(),
+        }
+    }
+
+    /// Tells the newest key (inclusive) up to which all keys exist; see
+    /// [`crate::last_acknowledged`]. Starts at the last record of the table; never goes back.
+    #[inline]
+    pub fn set_acknowledged(&mut self, last_key: u64) {
+        self.acknowledged = self.acknowledged.max(last_key);
+    }
+
+    /// Inserts that this worker has drawn in Warm or Run so far.
+    #[must_use]
+    pub fn inserts(&self) -> u64 {
+        self.inserts
+    }
+
+    /// Goes on behind `inserts` own inserts of an earlier phase (its [`Sampler::inserts`]), so that
+    /// Run does not insert again what Warm inserted. The [`crate::InsertWindow`] is kept as well.
+    pub fn skip_inserts(&mut self, inserts: u64) {
+        self.inserts = inserts;
+    }
+
+    fn draw_load(&mut self) -> Option<Draw> {
+        let key = self.load_next;
+        (key < self.load_end).then(|| {
+            self.load_next += 1;
+            let value_seed = mix(self.load_seed ^ mix(key.wrapping_add(GOLDEN)));
+            Draw { key, value_seed, scan_length: 0, operation: 0, column: 0 }
+        })
+    }
+
+    #[inline]
+    fn draw_run(&mut self) -> Option<Draw> {
+        let operation = self.choose_operation();
+        let kind = *self.kinds.get(operation)?;
+        let key = if kind == Kind::NewKey {
+            let own = self.worker + self.inserts * self.workers;
+            self.inserts += 1;
+            self.plan.keys.first_new_key() + own
+        } else {
+            self.chooser.draw(&mut self.stream, &mut self.again, self.acknowledged)
+        };
+        let column = self.stream.below(self.plan.schema.columns.len() as u64) as u16;
+        let scan_length = match kind {
+            Kind::Scan => self.plan.scan_lengths.at(self.stream.word()),
+            Kind::ExistingKey | Kind::NewKey => 0,
+        };
+        let value_seed = self.stream.word();
+        Some(Draw { key, value_seed, scan_length, operation: operation as u16, column })
+    }
+
+    #[inline]
+    fn choose_operation(&mut self) -> usize {
+        let mut left = self.stream.unit();
+        for (index, operation) in self.plan.run.iter().enumerate() {
+            if left < operation.weight {
+                return index;
+            }
+            left -= operation.weight;
+        }
+        // Rounding of the weights: the remainder belongs to the last.
+        self.plan.run.len().saturating_sub(1)
+    }
+}
+
+fn kind(plan: &Plan, operation: &Operation) -> Kind {
+    let first = operation.steps.first().and_then(|step| plan.statements.get(step.first_statement));
+    match first.map(|statement| statement.action) {
+        Some(Action::Insert) => Kind::NewKey,
+        Some(Action::Scan) => Kind::Scan,
+        Some(Action::Read | Action::Update) | None => Kind::ExistingKey,
+    }
+}

@@ -1,0 +1,281 @@
+//! Values: (seed of an op, column) -> bytes of a field, written in place.
+//!
+//! Random text follows the marginals of YCSB's RandomByteIterator: at each position
+//! `(bits & mask) + ' '`, the masks 31, 63, 95 taking turns. Eight bytes come out of each 64-bit
+//! word, one of three mask words at a time. Not reproduced: the original cuts six bytes out of 30
+//! bits of one int with overlaps, so its neighbouring bytes are correlated; here they are
+//! independent. Verified text follows CoreWorkload.buildDeterministicValue: key, `:`, field name,
+//! then `:` and Java's String.hashCode of all before it, repeated and cut at the length.
+
+use crate::keys::decimal;
+use crate::lengths::Lengths;
+use crate::random::{GOLDEN, mix};
+
+/// Where the bytes of a value come from.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// Random printable text of a drawn length.
+    Random(Lengths),
+    /// Text that follows from key and field name, of this length in bytes.
+    Verified {
+        /// Length in bytes.
+        size: u32,
+    },
+}
+
+/// What fields hold.
+#[derive(Debug, Clone)]
+pub struct Values {
+    /// Where the bytes come from.
+    pub content: Content,
+}
+
+/// Masks of eight successive positions; words take turns over a pattern of 24 positions.
+const MASKS: [u64; 3] = [
+    u64::from_le_bytes([31, 63, 95, 31, 63, 95, 31, 63]),
+    u64::from_le_bytes([95, 31, 63, 95, 31, 63, 95, 31]),
+    u64::from_le_bytes([63, 95, 31, 63, 95, 31, 63, 95]),
+];
+/// A space at each position; adding it to a masked byte never carries.
+const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
+/// Keeps the word of a length apart from the words of the bytes.
+const LENGTH_SALT: u64 = 0x6C65_6E67_7468_0001;
+
+impl Values {
+    /// Longest value of one column in bytes.
+    #[must_use]
+    pub fn value_size_max(&self) -> usize {
+        match &self.content {
+            Content::Random(lengths) => lengths.max() as usize,
+            Content::Verified { size } => *size as usize,
+        }
+    }
+
+    /// Whether values read back can be checked.
+    #[must_use]
+    pub fn verifies(&self) -> bool {
+        matches!(self.content, Content::Verified { .. })
+    }
+
+    /// Writes one value to the front of `out`; returns its size in bytes.
+    ///
+    /// # Panics
+    /// When the value does not fit; [`Values::value_size_max`] bytes always do.
+    #[inline]
+    pub fn write_value(
+        &self,
+        value_seed: u64,
+        key_text: &[u8],
+        column: usize,
+        column_name: &[u8],
+        out: &mut [u8],
+    ) -> usize {
+        match &self.content {
+            Content::Random(lengths) => {
+                let seed = mix(value_seed.wrapping_add((column as u64).wrapping_mul(GOLDEN)));
+                let size = match lengths {
+                    Lengths::Constant(size) => *size as usize,
+                    drawn => drawn.at(mix(seed ^ LENGTH_SALT)) as usize,
+                };
+                fill(&mut out[..size], seed);
+                size
+            }
+            Content::Verified { size } => {
+                let out = &mut out[..*size as usize];
+                verified(key_text, column_name, out.len(), |at, part| {
+                    out[at..at + part.len()].copy_from_slice(part);
+                    true
+                });
+                out.len()
+            }
+        }
+    }
+
+    /// Whether `value` is the verified text of that key and column; true when nothing is verified.
+    #[must_use]
+    pub fn verify(&self, key_text: &[u8], column_name: &[u8], value: &[u8]) -> bool {
+        match &self.content {
+            Content::Random(_) => true,
+            Content::Verified { size } => {
+                value.len() == *size as usize
+                    && verified(key_text, column_name, value.len(), |at, part| {
+                        value[at..].starts_with(part)
+                    })
+            }
+        }
+    }
+}
+
+/// Fills `out` from a SplitMix64 stream, a word at a time.
+#[inline]
+fn fill(out: &mut [u8], seed: u64) {
+    let mut state = seed;
+    let mut word = |mask: u64| {
+        state = state.wrapping_add(GOLDEN);
+        ((mix(state) & mask) + SPACES).to_le_bytes()
+    };
+    let (blocks, rest) = out.as_chunks_mut::<24>();
+    for block in blocks {
+        block[..8].copy_from_slice(&word(MASKS[0]));
+        block[8..16].copy_from_slice(&word(MASKS[1]));
+        block[16..].copy_from_slice(&word(MASKS[2]));
+    }
+    for (chunk, mask) in rest.chunks_mut(8).zip(MASKS) {
+        let size = chunk.len();
+        chunk.copy_from_slice(&word(mask)[..size]);
+    }
+}
+
+/// Hands the verified text to `put` in parts with their offsets, cut at `size` bytes, until `put`
+/// refuses one; whether it took all.
+fn verified(
+    key_text: &[u8],
+    column_name: &[u8],
+    size: usize,
+    mut put: impl FnMut(usize, &[u8]) -> bool,
+) -> bool {
+    let (mut at, mut hash) = (0usize, 0i32);
+    let mut append = |part: &[u8], hash: &mut i32| {
+        for byte in part {
+            *hash = hash.wrapping_mul(31).wrapping_add(i32::from(*byte));
+        }
+        let part = &part[..part.len().min(size - at)];
+        let took = put(at, part);
+        at += part.len();
+        (took, at == size)
+    };
+    for part in [key_text, b":", column_name] {
+        if let (false, _) = append(part, &mut hash) {
+            return false;
+        }
+    }
+    loop {
+        let (mut digits, number) = ([0u8; 20], hash);
+        let sign: &[u8] = if number < 0 { b":-" } else { b":" };
+        for part in [sign, decimal(u64::from(number.unsigned_abs()), &mut digits)] {
+            match append(part, &mut hash) {
+                (false, _) => return false,
+                (true, true) => return true,
+                (true, false) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value(values: &Values, seed: u64, column: usize) -> Vec<u8> {
+        let mut out = vec![0; values.value_size_max()];
+        let size = values.write_value(seed, b"user1", column, b"field0", &mut out);
+        out.truncate(size);
+        out
+    }
+
+    fn random(size: u32) -> Values {
+        Values { content: Content::Random(Lengths::Constant(size)) }
+    }
+
+    #[test]
+    fn verified_text_is_the_original_one() {
+        let text = |size: usize| {
+            let mut out = vec![0; size];
+            verified(b"ab", b"f", size, |at, part| {
+                out[at..at + part.len()].copy_from_slice(part);
+                true
+            });
+            String::from_utf8(out).unwrap()
+        };
+        let by_definition = |size: usize| {
+            let mut text = String::from("ab:f");
+            while text.len() < size {
+                let hash =
+                    text.bytes().fold(0i64, |h, b| (31 * h + i64::from(b)) & 0xFFFF_FFFF) as u32;
+                text = format!("{text}:{}", hash.cast_signed());
+            }
+            text.truncate(size);
+            text
+        };
+        assert_eq!(text(12), "ab:f:2985805");
+        for size in [0, 1, 2, 3, 4, 5, 11, 12, 13, 40, 100, 1000] {
+            assert_eq!(text(size), by_definition(size), "size {size}");
+        }
+        assert!(text(1000).contains(":-"), "negative hashes must have been met");
+    }
+
+    #[test]
+    fn verification_accepts_its_own_text_only() {
+        let values = Values { content: Content::Verified { size: 100 } };
+        let good = value(&values, 1, 0);
+        assert_eq!(good, value(&values, 2, 0));
+        assert!(values.verify(b"user1", b"field0", &good));
+        assert!(!values.verify(b"user1", b"field1", &good));
+        assert!(!values.verify(b"user2", b"field0", &good));
+        assert!(!values.verify(b"user1", b"field0", &good[..99]));
+        assert!(!values.verify(b"user1", b"field0", b""));
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            assert!(!values.verify(b"user1", b"field0", &bad), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn random_text_has_the_marginals_of_the_original() {
+        // Position i: (bits & mask) + 32 with masks 31, 63, 95; each value alike.
+        let mut counts = vec![[0u32; 256]; 100];
+        let values = random(100);
+        let rounds = 64_000u32;
+        for seed in 0..u64::from(rounds) {
+            for (count, byte) in counts.iter_mut().zip(value(&values, seed, 3)) {
+                count[usize::from(byte)] += 1;
+            }
+        }
+        for (position, count) in counts.iter().enumerate() {
+            let mask = [31usize, 63, 95][position % 3];
+            let allowed = |byte: usize| byte >= 32 && (byte - 32) & mask == byte - 32;
+            let kinds = (0..256).filter(|byte| allowed(*byte)).count();
+            assert_eq!(kinds, if mask == 31 { 32 } else { 64 });
+            let expected = f64::from(rounds) / kinds as f64;
+            let mut chi_square = 0.0;
+            for (byte, seen) in count.iter().enumerate() {
+                if allowed(byte) {
+                    chi_square += (f64::from(*seen) - expected).powi(2) / expected;
+                } else {
+                    assert_eq!(*seen, 0, "byte {byte} at position {position}");
+                }
+            }
+            // 63 degrees of freedom: 130 is beyond p = 1e-6; 100 positions are tested.
+            assert!(chi_square < 130.0, "position {position}: {chi_square}");
+        }
+    }
+
+    #[test]
+    fn values_differ_by_seed_and_column_and_repeat() {
+        let values = random(34);
+        assert_eq!(value(&values, 7, 1), value(&values, 7, 1));
+        assert_ne!(value(&values, 7, 1), value(&values, 7, 2));
+        assert_ne!(value(&values, 7, 1), value(&values, 8, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn a_shorter_value_is_a_prefix_of_a_longer_one(seed: u64, long in 0u32..200) {
+            let whole = value(&random(long), seed, 0);
+            prop_assert_eq!(whole.len(), long as usize);
+            for size in 0..long {
+                let part = value(&random(size), seed, 0);
+                prop_assert_eq!(&part[..], &whole[..size as usize]);
+            }
+        }
+
+        #[test]
+        fn drawn_lengths_are_inside(seed: u64, column in 0usize..1000) {
+            let values =
+                Values { content: Content::Random(Lengths::Uniform { min: 5, max: 20 }) };
+            prop_assert!((5..=20).contains(&value(&values, seed, column).len()));
+        }
+    }
+}

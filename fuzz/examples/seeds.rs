@@ -1,0 +1,194 @@
+//! Writes the seeds of the fuzz targets: small inputs of every kind, `fuzz/corpus/<target>/*`.
+//!
+//! Run it when a kind is added: `cargo run --manifest-path fuzz/Cargo.toml --example seeds`.
+
+use record::hlog::HlogWriter;
+use record::{Latency, Series, Tag};
+use std::path::Path;
+use units::Nanos;
+use wire::cql::request::{Batch, BatchKind, BatchStatement, QueryParameters, Request};
+use wire::cql::response::{Column, Metadata, Prepared, put_error, put_prepared};
+use wire::cql::{ColumnType, Consistency, ErrorCode, Header, Opcode, Value, put};
+
+fn main() -> std::io::Result<()> {
+    for (target, seeds) in [("frame", frames()), ("hlog", logs()), ("session", sessions())] {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
+        std::fs::create_dir_all(&dir)?;
+        for (name, bytes) in seeds {
+            std::fs::write(dir.join(name), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn frames() -> Vec<(&'static str, Vec<u8>)> {
+    let parameters = || QueryParameters {
+        values: vec![(None, Value::Bytes(b"user1")), (None, Value::Null), (None, Value::Unset)],
+        page_size: Some(100),
+        paging_state: Some(b"state"),
+        timestamp_us: Some(1),
+        serial_consistency: Some(Consistency::Serial),
+        ..QueryParameters::plain(Consistency::One)
+    };
+    let requests = [
+        ("startup", Request::Startup(vec![("CQL_VERSION", "3.0.0")])),
+        ("auth-response", Request::AuthResponse(Some(b"\0a\0b"))),
+        ("options", Request::Options),
+        ("query", Request::Query("SELECT * FROM t", parameters())),
+        ("prepare", Request::Prepare("SELECT * FROM t WHERE a = ?")),
+        ("execute", Request::Execute(b"0123456789abcdef", parameters())),
+        ("batch", Request::Batch(batch())),
+        ("register", Request::Register(vec!["SCHEMA_CHANGE", "STATUS_CHANGE"])),
+    ];
+    let mut frames = Vec::new();
+    for (name, request) in requests {
+        let mut frame = Vec::new();
+        request.encode(1, &mut frame);
+        frames.push((name, frame));
+    }
+    for (name, opcode, body) in responses() {
+        let mut frame = Vec::new();
+        Header::response(1, opcode).frame(&mut frame, |out| out.extend(body));
+        frames.push((name, frame));
+    }
+    frames
+}
+
+/// CQL of every kind, and a connection's first frames.
+fn sessions() -> Vec<(&'static str, Vec<u8>)> {
+    let texts = [
+        (
+            "rows",
+            "INSERT INTO t (a, b, c) VALUES (1, 2, 'x') USING TTL 9 AND TIMESTAMP 5\n\
+             UPDATE t SET l = l + [1], m['k'] = 2, s = s - {3} WHERE a = 1 AND b = 2\n\
+             DELETE c, l[0] FROM t WHERE a = 1 AND b = 2\n\
+             SELECT a, writetime(c), ttl(c) FROM t WHERE a = 1 AND b >= 2 AND b < 9 \
+             ORDER BY b DESC LIMIT 3\n\
+             SELECT COUNT(*) FROM t WHERE token(a) > -5 AND token(a) <= token(7)\n\
+             SELECT DISTINCT a FROM t PER PARTITION LIMIT 1 ALLOW FILTERING",
+        ),
+        (
+            "schema",
+            "CREATE TABLE IF NOT EXISTS u (k text PRIMARY KEY, n counter) WITH comment = 'x'\n\
+             UPDATE u SET n = n + 1 WHERE k = 'y'\nALTER TABLE t ADD d frozen<list<int>>\n\
+             TRUNCATE t\nDROP TABLE IF EXISTS u\nSELECT * FROM system_schema.columns",
+        ),
+        (
+            "batch",
+            "BEGIN UNLOGGED BATCH INSERT INTO t (a, b) VALUES (0x1, 2); \
+             DELETE FROM t WHERE a = 1 APPLY BATCH\nSELECT now(), * FROM t",
+        ),
+    ];
+    let mut seeds: Vec<_> = texts.map(|(name, text)| (name, text.as_bytes().to_vec())).into();
+    let mut raw = vec![0];
+    Request::Options.encode(1, &mut raw);
+    Request::Prepare("SELECT * FROM system.local").encode(2, &mut raw);
+    seeds.push(("raw", raw));
+    seeds
+}
+
+fn batch() -> Batch<'static> {
+    Batch {
+        kind: BatchKind::Unlogged,
+        statements: vec![
+            (BatchStatement::Text("INSERT INTO t (a) VALUES (?)"), vec![Value::Bytes(b"1")]),
+            (BatchStatement::Id(b"0123456789abcdef"), vec![Value::Null]),
+        ],
+        consistency: Consistency::Quorum,
+        serial_consistency: None,
+        timestamp_us: Some(1),
+    }
+}
+
+fn metadata() -> Metadata {
+    let column = |name: &str, kind| Column {
+        keyspace: "k".into(),
+        table: "t".into(),
+        name: name.into(),
+        kind,
+    };
+    let map = ColumnType::Map(Box::new(ColumnType::Varchar), Box::new(ColumnType::Bigint));
+    let columns = vec![column("a", ColumnType::Varchar), column("b", map)];
+    Metadata { column_count: 2, columns, paging_state: Some(b"more".to_vec()) }
+}
+
+fn responses() -> Vec<(&'static str, Opcode, Vec<u8>)> {
+    let body = |fill: &dyn Fn(&mut Vec<u8>)| {
+        let mut out = Vec::new();
+        fill(&mut out);
+        out
+    };
+    let prepared = Prepared {
+        id: b"0123456789abcdef".to_vec(),
+        partition_key: vec![0],
+        values: Metadata { paging_state: None, ..metadata() },
+        rows: metadata(),
+    };
+    let rows = |skip: bool| {
+        body(&|out| {
+            put::i32(out, 2);
+            metadata().encode(skip, out);
+            put::i32(out, 1);
+            put::bytes(out, Some(b"user1"));
+            put::bytes(out, None);
+        })
+    };
+    let write_timeout = body(&|out| {
+        put_error(out, ErrorCode(0x1100), "too slow");
+        put::u16(out, 1);
+        put::i32(out, 0);
+        put::i32(out, 1);
+        put::string(out, "SIMPLE");
+    });
+    let event = body(&|out| {
+        put::string(out, "STATUS_CHANGE");
+        put::string(out, "UP");
+        put::inet(out, std::net::Ipv4Addr::LOCALHOST.into(), 9042);
+    });
+    vec![
+        ("error", Opcode::Error, write_timeout),
+        ("ready", Opcode::Ready, vec![]),
+        ("authenticate", Opcode::Authenticate, body(&|out| put::string(out, "PasswordAuth"))),
+        ("supported", Opcode::Supported, body(&|o| put::string_multimap(o, &[("A", &["b"])]))),
+        ("void", Opcode::Result, body(&|out| put::i32(out, 1))),
+        ("rows", Opcode::Result, rows(false)),
+        ("rows-bare", Opcode::Result, rows(true)),
+        ("prepared", Opcode::Result, body(&|out| put_prepared(out, &prepared))),
+        ("event", Opcode::Event, event),
+    ]
+}
+
+fn logs() -> Vec<(&'static str, Vec<u8>)> {
+    let mut latency = Latency::new();
+    (0..50u64).for_each(|n| latency.record(Nanos(1000 + n * n * n * 1000)));
+    let mut coarse = Latency::coarse();
+    coarse.record_n(Nanos::from_secs(3600), 7);
+    // The first byte says that a file follows; see the target.
+    let file = |latencies: &[&Latency]| {
+        let mut log = HlogWriter::new(b"F".to_vec(), Nanos::from_secs(1)).unwrap();
+        for latency in latencies {
+            let tag = Tag { op: "read".into(), series: Series::Service };
+            log.write(&tag, Nanos::ZERO, Nanos::from_secs(1), latency).unwrap();
+        }
+        log.finish().unwrap()
+    };
+    vec![
+        ("log", file(&[&latency, &coarse])),
+        ("log-empty", file(&[])),
+        ("plain-3-digits", plain(3, &[0x02, 0x05, 0x04])),
+        ("plain-2-digits", plain(2, &[0x80, 0x01, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x02])),
+    ]
+}
+
+/// The bytes of a V2 histogram from 1 ns to 1 h, after the byte that says so.
+fn plain(digits: u32, counts: &[u8]) -> Vec<u8> {
+    let mut plain = b"H".to_vec();
+    for word in [0x1c84_9313, counts.len() as u32, 0, digits] {
+        plain.extend(word.to_be_bytes());
+    }
+    plain.extend(1u64.to_be_bytes());
+    plain.extend(3_600_000_000_000u64.to_be_bytes());
+    plain.extend(1.0f64.to_be_bytes());
+    plain.extend(counts);
+    plain
+}

@@ -1,0 +1,282 @@
+//! `cargo xtask bench-op`: what one operation costs the client, beside the bare loop.
+//!
+//! Input: targets (`null`, `memory`, `cassandra`, or an address). Output: a table, and the same in
+//! `docs/BENCHMARKS.md`. wideload and the bare loop (`crates/drive/examples/bare_loop.rs`) drive
+//! the same target in turns; the ratio is the median of the pairs, because the pair decides on a
+//! machine where times drift. A peer given by its command line is measured beside them, as a whole
+//! process.
+
+mod budget;
+mod peer;
+mod target;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use target::Target;
+
+/// What is measured.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    /// What is driven: null, memory, cassandra, or HOST:PORT
+    #[arg(long, value_delimiter = ',', default_value = "null,memory")]
+    pub target: Vec<String>,
+    /// Pairs per case
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub pairs: u32,
+    /// Operations of each run
+    #[arg(long, default_value_t = 300_000)]
+    pub ops: u64,
+    /// A peer: a shell-quoted command line with {host}, {port}, {ops} and {threads} in it,
+    /// measured as a whole process on the same target
+    #[arg(long)]
+    pub peer: Vec<String>,
+    /// Print only, and leave docs/BENCHMARKS.md as it is
+    #[arg(long)]
+    pub dry: bool,
+}
+
+/// Rows that are loaded and driven: 5 columns of 34 bytes, as cassandra-stress has them.
+const ROWS: [&str; 2] = ["fieldcount=5", "fieldlength=34"];
+const RECORDS: u64 = 100_000;
+const CONNECTIONS: u32 = 4;
+
+struct Case {
+    name: &'static str,
+    properties: &'static [&'static str],
+}
+
+const CASES: [Case; 2] = [
+    Case {
+        name: "update",
+        properties: &["readproportion=0", "updateproportion=1", "writeallfields=true"],
+    },
+    Case { name: "read", properties: &["readproportion=1", "updateproportion=0"] },
+];
+
+const THREADS: [u32; 3] = [64, 256, 1000];
+
+/// One run of either side.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    us_per_op: f64,
+    ops_s: f64,
+}
+
+/// The programs that are compared.
+struct Programs {
+    wideload: PathBuf,
+    bare: PathBuf,
+}
+
+/// Runs the benchmark.
+///
+/// # Errors
+/// When something cannot be built, started or understood.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    let programs = build(root)?;
+    let mut text = String::new();
+    for name in &options.target {
+        let target = Target::start(&programs.wideload, name)?;
+        load(&programs, &target)?;
+        let _ = writeln!(text, "### {}\n\n{HEADER}", target.label());
+        for case in &CASES {
+            for threads in THREADS {
+                let row = compare(&programs, &target, case, threads, options)?;
+                println!("{row}");
+                let _ = writeln!(text, "{row}");
+            }
+        }
+        for peer in &options.peer {
+            let row = peer::measure(peer, &target, options.ops)?;
+            println!("{row}");
+            let _ = writeln!(text, "{row}");
+        }
+        text.push('\n');
+        if name == "null" {
+            let table = budget::table(root, &programs.wideload, &target)?;
+            println!("{table}");
+            text += &table;
+        }
+        target.stop()?;
+    }
+    if options.dry { Ok(()) } else { write(root, options, &text) }
+}
+
+const HEADER: &str = "\
+| operation | in flight | wideload us/op (min-max) | bare us/op (min-max) | ratio (min-max) | \
+                      wideload op/s | bare op/s |
+|---|---|---|---|---|---|---|";
+
+fn build(root: &Path) -> Result<Programs> {
+    for what in [&["--package", "wideload"][..], &["--package", "drive", "--example", "bare_loop"]]
+    {
+        let status = Command::new("cargo")
+            .args(["build", "--release", "--quiet"])
+            .args(what)
+            .current_dir(root)
+            .status()
+            .context("cannot run cargo")?;
+        if !status.success() {
+            bail!("cargo build --release {} failed", what.join(" "));
+        }
+    }
+    let release = root.join("target/release");
+    Ok(Programs { wideload: release.join("wideload"), bare: release.join("examples/bare_loop") })
+}
+
+fn properties(case: &Case) -> impl Iterator<Item = String> {
+    ROWS.iter().chain(case.properties).map(|p| (*p).to_owned())
+}
+
+fn wideload(programs: &Programs, target: &Target, extra: &[String]) -> Result<Value> {
+    let out = tempfile::tempdir()?;
+    let output = Command::new(&programs.wideload)
+        .args(["run", "ycsb:a", "--json", "--warm", "0s", "--target", &target.address()])
+        .args(["--connections", &CONNECTIONS.to_string(), "--client-cpus", &target.client_cpu()])
+        .args(["--records", &RECORDS.to_string(), "--timeout", "60s"])
+        .arg("--out")
+        .arg(out.path().join("run"))
+        .args(extra)
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot run wideload")?;
+    if !output.status.success() {
+        bail!("wideload {}: {}", extra.join(" "), String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+fn load(programs: &Programs, target: &Target) -> Result<()> {
+    let mut extra: Vec<String> = ["--load", "--ops", "1000"].map(str::to_owned).into();
+    extra.extend(properties(&CASES[1]).flat_map(|p| ["-p".to_owned(), p]));
+    wideload(programs, target, &extra).map(drop)
+}
+
+fn run_wideload(
+    programs: &Programs,
+    target: &Target,
+    case: &Case,
+    threads: u32,
+    ops: u64,
+) -> Result<Run> {
+    let mut extra = vec!["--skip-load".to_owned()];
+    extra.extend([
+        "--threads".to_owned(),
+        threads.to_string(),
+        "--ops".to_owned(),
+        ops.to_string(),
+    ]);
+    extra.extend(properties(case).flat_map(|p| ["-p".to_owned(), p]));
+    let summary = wideload(programs, target, &extra)?;
+    if summary["errors"] != 0 {
+        bail!("{} operations failed: {}", summary["errors"], summary["outcomes"]);
+    }
+    let number = |value: &Value| value.as_f64().context("the summary lacks a number");
+    Ok(Run {
+        us_per_op: number(&summary["client"]["cpu_us_per_op"])?,
+        ops_s: number(&summary["ops_s"])?,
+    })
+}
+
+fn run_bare(
+    programs: &Programs,
+    target: &Target,
+    case: &Case,
+    threads: u32,
+    ops: u64,
+) -> Result<Run> {
+    let output = Command::new(&programs.bare)
+        .args([target.address(), target.client_cpu(), CONNECTIONS.to_string()])
+        .args([threads.to_string(), ops.to_string(), RECORDS.to_string()])
+        .args(properties(case))
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot run the bare loop")?;
+    if !output.status.success() {
+        bail!("the bare loop failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let result: Value = serde_json::from_slice(&output.stdout)?;
+    let number = |key: &str| result[key].as_f64().with_context(|| format!("no {key}"));
+    Ok(Run { us_per_op: number("cpu_us_per_op")?, ops_s: number("ops_s")? })
+}
+
+/// One row: interleaved pairs, the first of a pair in turns.
+fn compare(
+    programs: &Programs,
+    target: &Target,
+    case: &Case,
+    threads: u32,
+    options: &Options,
+) -> Result<String> {
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    for pair in 0..options.pairs {
+        if pair % 2 == 0 {
+            bare.push(run_bare(programs, target, case, threads, options.ops)?);
+            ours.push(run_wideload(programs, target, case, threads, options.ops)?);
+        } else {
+            ours.push(run_wideload(programs, target, case, threads, options.ops)?);
+            bare.push(run_bare(programs, target, case, threads, options.ops)?);
+        }
+    }
+    let ratios = ours.iter().zip(&bare).map(|(o, b)| o.us_per_op / b.us_per_op).collect();
+    let us = |runs: &[Run]| spread(runs.iter().map(|r| r.us_per_op).collect());
+    let ops_s = |runs: &[Run]| median(runs.iter().map(|r| r.ops_s).collect());
+    Ok(format!(
+        "| {} | {threads} | {} | {} | {} | {:.0} | {:.0} |",
+        case.name,
+        us(&ours),
+        us(&bare),
+        spread(ratios),
+        ops_s(&ours),
+        ops_s(&bare)
+    ))
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+}
+
+/// Median and range.
+fn spread(values: Vec<f64>) -> String {
+    let (low, high) =
+        values.iter().fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(*v), high.max(*v)));
+    format!("**{:.2}** ({low:.2}-{high:.2})", median(values))
+}
+
+fn write(root: &Path, options: &Options, tables: &str) -> Result<()> {
+    let path = root.join("docs/BENCHMARKS.md");
+    let machine = target::machine();
+    let text = format!(
+        "# What an operation costs the client\n\nMade by `cargo xtask bench-op --target {}`: {} \
+         operations a run, {} interleaved pairs, {CONNECTIONS} connections, one client thread on \
+         a cpu of its own where the target leaves one, rows of 5 x 34 bytes. {machine}\n\nus/op \
+         is user and system time of the client over operations: for wideload the whole process in \
+         the measured window, for the bare loop from its first send to its last answer. The ratio \
+         is the median of the pairs. Targets on loopback run on the same machine: what the kernel \
+         does to deliver a frame to the peer is in the sender's time, on both sides of the \
+         ratio.\n\n{tables}",
+        options.target.join(","),
+        options.ops,
+        options.pairs,
+    );
+    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    println!("written: docs/BENCHMARKS.md");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(spread(vec![1.0, 3.0, 2.0]), "**2.00** (1.00-3.00)");
+    }
+}

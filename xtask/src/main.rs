@@ -1,0 +1,66 @@
+//! `cargo xtask`: the command line of the project's own tasks.
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// The project's own tasks.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Check what reading can check: layers, lengths, headers, words that must not be there.
+    Tidy,
+    /// Run all tests: format, lint, tests, 30 s of each fuzz target.
+    Test {
+        /// Run only the tests whose name contains this, and neither format, lint nor fuzzing.
+        filter: Option<String>,
+    },
+    /// Measure what an operation costs the client, beside a bare loop; writes docs/BENCHMARKS.md.
+    BenchOp(xtask::bench::Options),
+    /// Run the fuzz targets.
+    Fuzz {
+        /// How long each target runs.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+        minutes: u64,
+        /// Only this one.
+        target: Option<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// True when nothing was found and nothing failed.
+fn run(task: Task) -> Result<bool> {
+    let root = xtask::root()?;
+    match task {
+        Task::Tidy => {
+            let findings = xtask::tidy::check(&root)?;
+            for finding in &findings {
+                println!("{finding}");
+            }
+            println!("{} findings", findings.len());
+            Ok(findings.is_empty())
+        }
+        Task::Test { filter } => xtask::suite::run(&root, filter.as_deref()),
+        Task::BenchOp(options) => xtask::bench::run(&root, &options).map(|()| true),
+        Task::Fuzz { minutes, target } => {
+            xtask::fuzz::fuzz(&root, target.as_deref(), minutes)?;
+            Ok(true)
+        }
+    }
+}
