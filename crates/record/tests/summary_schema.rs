@@ -39,7 +39,12 @@ fn example() -> Summary {
         scheduled_rate_s: None,
         latency_us: BTreeMap::from([("read".into(), read), ("read_modify_write".into(), modify)]),
         client: ClientCost { cpu_us_per_op: Some(2.9), busy_max: Some(0.41), ..Default::default() },
-        caveats: vec![Caveat::new("client-busy", "The busiest worker was busy 41 % of the time.")],
+        caveats: vec![
+            Caveat::new("client-busy", "A client thread was busy.")
+                .evidence("worker 0: 91 % of the window")
+                .cure("Give it more cpus with --client-cpus."),
+            Caveat::new("few-samples", "Few samples lie above these percentiles."),
+        ],
         run: "runs/20261120T110636Z-ycsb-f".into(),
     }
 }
