@@ -2,7 +2,7 @@
 //! statistics.
 //!
 //! In: an address, a table that `wideload run` has loaded, connections, operations in flight.
-//! Out: one line of JSON, `{"ops": .., "cpu_us_per_op": .., "ops_s": ..}`. One thread, pinned. All
+//! Out: one line of JSON, `{"ops": .., "cpu_us_per_op": .., "syscalls_per_op": .., "ops_s": ..}`. One thread, pinned. All
 //! frames are encoded beforehand by wideload's own encoder, so that both send the same bytes; per
 //! operation the loop copies one, patches its stream id, and reads the nine bytes of an answer's
 //! header. It keeps no times, checks no outcome, has no timeout, and knows nothing of a schedule:
@@ -104,6 +104,7 @@ struct Bare {
     next: usize,
     issued: u64,
     ops: u64,
+    syscalls: u64,
 }
 
 impl Bare {
@@ -121,6 +122,7 @@ impl Bare {
 
     /// Takes the answers that have arrived; returns how many.
     fn turn(&mut self, c: &mut Connection) -> u64 {
+        self.syscalls += 1;
         let (_, size) = rustix::net::recv(&c.socket, &mut c.received[c.end..], RecvFlags::empty())
             .expect("an answer");
         assert!(size > 0, "the target closed a connection");
@@ -141,17 +143,18 @@ impl Bare {
         c.end -= at;
         done
     }
-}
 
-/// Sends what is there; the rest goes with the next send, as the sockets here are never full for
-/// long.
-fn send(c: &mut Connection) {
-    while !c.out.is_empty() {
-        match rustix::net::send(&c.socket, &c.out, SendFlags::NOSIGNAL) {
-            Ok(size) if size == c.out.len() => c.out.clear(),
-            Ok(size) => drop(c.out.drain(..size)),
-            Err(rustix::io::Errno::AGAIN) => std::thread::yield_now(),
-            Err(error) => panic!("send: {error}"),
+    /// Sends what is there; the rest goes with the next send, as the sockets here are never full
+    /// for long.
+    fn send(&mut self, c: &mut Connection) {
+        while !c.out.is_empty() {
+            self.syscalls += 1;
+            match rustix::net::send(&c.socket, &c.out, SendFlags::NOSIGNAL) {
+                Ok(size) if size == c.out.len() => c.out.clear(),
+                Ok(size) => drop(c.out.drain(..size)),
+                Err(rustix::io::Errno::AGAIN) => std::thread::yield_now(),
+                Err(error) => panic!("send: {error}"),
+            }
         }
     }
 }
@@ -160,7 +163,7 @@ fn main() {
     let a = arguments();
     let (frames, starts) = frames(&a);
     units::pin_current_thread(&a.cpu).expect("a cpu of this process");
-    let mut bare = Bare { frames, starts, next: 0, issued: 0, ops: a.ops };
+    let mut bare = Bare { frames, starts, next: 0, issued: 0, ops: a.ops, syscalls: 0 };
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
     let mut connections: Vec<_> = (0..a.connections).map(|_| connect(a.address)).collect();
     for (index, c) in connections.iter().enumerate() {
@@ -172,20 +175,25 @@ fn main() {
         let c = &mut connections[stream % a.connections];
         bare.append(((stream / a.connections) as u16).to_be_bytes(), &mut c.out);
     }
-    connections.iter_mut().for_each(send);
+    connections.iter_mut().for_each(|c| bare.send(c));
     let mut done = 0;
     let mut events = Vec::<Event>::with_capacity(64);
     while done < a.ops {
         events.clear();
+        bare.syscalls += 1;
         epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), None).unwrap();
         for event in &events {
             let c = &mut connections[event.data.u64() as usize];
             done += bare.turn(c);
-            send(c);
+            bare.send(c);
         }
     }
     let (took, cpu) = (clock::now() - began, clock::process_cpu() - cpu);
     let us_per_op = cpu.0 as f64 / 1e3 / done as f64;
     let ops_s = done as f64 / took.as_secs_f64();
-    println!("{{\"ops\": {done}, \"cpu_us_per_op\": {us_per_op:.4}, \"ops_s\": {ops_s:.1}}}");
+    let syscalls = bare.syscalls as f64 / done as f64;
+    println!(
+        "{{\"ops\": {done}, \"cpu_us_per_op\": {us_per_op:.4}, \"syscalls_per_op\": {syscalls:.4}, \
+         \"ops_s\": {ops_s:.1}}}"
+    );
 }

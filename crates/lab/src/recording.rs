@@ -128,3 +128,7 @@ impl Observer for Recording<'_> {
         self.write(&interval).map_err(io::Error::other)
     }
 }
+
+#[cfg(test)]
+#[path = "recording_tests.rs"]
+mod tests;

@@ -5,6 +5,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod rig;
+
+use rig::cassandra::{cache, is_lacking};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -34,8 +37,7 @@ struct User {
 
 impl User {
     fn new() -> Self {
-        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cassandra-cache");
-        Self { dir: TempDir::new().unwrap(), cache }
+        Self { dir: TempDir::new().unwrap(), cache: cache() }
     }
 
     fn without_cache() -> Self {
@@ -117,14 +119,7 @@ fn stderr(output: &Output) -> String {
 
 /// Whether this machine has not what a real Cassandra needs; says so.
 fn skipped(output: &Output) -> bool {
-    let text = stderr(output);
-    let missing =
-        ["install Maven", "Maven cannot reach", "no java is on PATH", "runs on JDK", "no memory"];
-    let skipped = output.status.code() == Some(3) && missing.iter().any(|m| text.contains(m));
-    if skipped {
-        eprintln!("SKIP: {}", text.lines().next().unwrap_or_default());
-    }
-    skipped
+    is_lacking(output.status.code(), &stderr(output))
 }
 
 /// Waits for what must come; the limit only turns a hang into a failure.

@@ -29,6 +29,10 @@ pub struct Options {
     /// Operations of each run
     #[arg(long, default_value_t = 300_000)]
     pub ops: u64,
+    /// Operations in flight
+    #[arg(long, value_delimiter = ',', default_value = "64,256,1000",
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub threads: Vec<u32>,
     /// A peer: a shell-quoted command line with {host}, {port}, {ops} and {threads} in it,
     /// measured as a whole process on the same target
     #[arg(long)]
@@ -56,7 +60,8 @@ const CASES: [Case; 2] = [
     Case { name: "read", properties: &["readproportion=1", "updateproportion=0"] },
 ];
 
-const THREADS: [u32; 3] = [64, 256, 1000];
+/// Operations in flight while a target warms.
+const WARM_THREADS: u32 = 64;
 
 /// One run of either side.
 #[derive(Debug, Clone, Copy)]
@@ -83,8 +88,10 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         load(&programs, &target)?;
         let _ = writeln!(text, "### {}\n\n{HEADER}", target.label());
         for case in &CASES {
-            for threads in THREADS {
-                let row = compare(&programs, &target, case, threads, options)?;
+            // What a JIT compiler or a cache has yet to warm is not counted.
+            run_wideload(&programs, &target, case, WARM_THREADS, options.ops)?;
+            for threads in &options.threads {
+                let row = compare(&programs, &target, case, *threads, options)?;
                 println!("{row}");
                 let _ = writeln!(text, "{row}");
             }

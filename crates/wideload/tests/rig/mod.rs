@@ -6,6 +6,7 @@
 
 #![allow(dead_code)] // each test program uses its part
 
+pub(crate) mod cassandra;
 mod process;
 pub(crate) mod serve;
 
