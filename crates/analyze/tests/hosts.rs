@@ -238,8 +238,8 @@ fn live(facts: &Facts, client: &str, target: &str, runnable: u32, free: u64) -> 
 
 #[test]
 fn shared_cores_other_tasks_and_little_room_are_told() {
-    let limits = "Max open files 1048576 1048576 files\nMax locked memory unlimited unlimited \
-                  bytes\nMax processes 32767 32768 processes\nMax address space unlimited x bytes\n";
+    let limits = "Max open files 1048576 1048576 files\nMax locked memory unlimited x bytes\n\
+                  Max processes 32767 32768 processes\nMax address space unlimited x bytes\n";
     let (_dir, facts) = tree(&[("proc/self/limits", limits)]);
     let found = live(&facts, "1,3", "0,2", 0, 1 << 35);
     for id in ["cpu.shared", "host.runnable", "limits.nofile", "limits.memlock"] {

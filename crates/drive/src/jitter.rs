@@ -28,7 +28,7 @@ pub fn jitter(
     stop: &AtomicBool,
 ) -> io::Result<Latency> {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name(format!("jitter-{}", cpu.0));
+        let thread = std::thread::Builder::new().name("jitter".to_owned());
         let measured = thread.spawn_scoped(scope, || {
             pin(cpu)?;
             measure(wait, gap, length, stop)

@@ -1,7 +1,7 @@
 //! Network interfaces: speed, place, queues.
 //!
 //! Input: `sys/class/net`. Output: [`Nic`]s, by name; only those with a device behind them, so no
-//! loopback, bridges or tunnels. Ring sizes, coalescing and RSS keys are behind ioctls and not read.
+//! loopback, bridges or tunnels. Ring sizes, coalescing and RSS keys are behind ioctls: not read.
 //! Source: the kernel's Documentation/ABI/testing/sysfs-class-net.
 
 use crate::source::Source;

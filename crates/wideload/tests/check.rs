@@ -159,7 +159,9 @@ fn a_missing_java_fails_the_check_and_the_run_quotes_it() {
     assert!(java["why"].as_str().unwrap().contains("no java is on PATH"), "{java}");
     // It would inherit this process's limits, which are judged as a database's.
     assert!(check(&value, "limits.nproc")["limit"].as_str().unwrap().contains("database"));
-    let run = without_java(&["run", "ycsb:a", "--target", "cassandra"]);
+    // An address that no other Cassandra on this host listens on.
+    let listen = ["--listen", "127.77.0.1"];
+    let run = without_java(&[&["run", "ycsb:a", "--target", "cassandra"], &listen[..]].concat());
     assert_eq!(run.status, Some(3), "{run:?}");
     let quoted = "`wideload check --target cassandra` says: FAIL java: none";
     assert!(run.stderr.contains(quoted), "{run:?}");

@@ -78,7 +78,7 @@ fn time_sync(host: &Host<'_>) -> Finding {
         return finding.unknown("no process can be seen in this tree");
     }
     finding.value("no daemon seen").warn(
-        "clocks of hosts drift apart: Cassandra orders writes by them, intervals are merged by them",
+        "clocks of hosts drift apart: writes are ordered and intervals merged by them",
         "start chronyd (one host alone needs none)",
     )
 }

@@ -74,7 +74,7 @@ fn irqbalance(host: &Host<'_>) -> Finding {
     match activity.runs(&["irqbalance"]) {
         None => finding.value("does not run"),
         Some(_) => finding.value("runs").warn(
-            "it moves interrupts between cpus during a run, the client's and the target's among them",
+            "it moves interrupts between cpus during a run, also to the client's and the target's",
             "systemctl stop irqbalance",
         ),
     }

@@ -94,7 +94,7 @@ fn text(calibration: &Calibration, path: &Path) -> String {
     };
     let _ = writeln!(
         text,
-        "\nceiling     {:.0} op/s over {} workers on cpus {}, {} in flight, busiest {:.0} %: {limit}",
+        "\nceiling     {:.0} op/s, {} workers on cpus {}, {} in flight, busiest {:.0} %: {limit}",
         c.ops_s,
         c.workers,
         c.client_cpus,
