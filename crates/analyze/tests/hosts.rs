@@ -38,6 +38,7 @@ fn assert_well_formed(findings: &[Finding]) {
     for finding in findings {
         assert!(seen.insert((finding.id, finding.of.clone())), "twice: {finding:?}");
         assert!(!finding.what.is_empty() && !finding.value.is_empty(), "{finding:?}");
+        assert!(!finding.limit.is_empty(), "{finding:?}");
         assert!(!finding.sources.is_empty(), "{finding:?}");
         let (why, mend) = (!finding.why.is_empty(), !finding.mend.is_empty());
         let wanted = match finding.verdict {
@@ -195,6 +196,17 @@ fn numa_balancing_matters_where_there_are_several() {
         ("sys/devices/system/node/node1/cpulist", "1,3"),
     ]);
     assert_eq!(one(&findings(&facts), "memory.numa_balancing", "").verdict, Verdict::Warn);
+}
+
+#[test]
+fn a_disk_that_turns_reads_ahead_but_a_virtual_one_only_says_so() {
+    let disk = |flags: &'static str| {
+        tree(&[(AHEAD, "128"), ("sys/block/sda/queue/rotational", "1"), ("proc/cpuinfo", flags)])
+    };
+    for (flags, wanted) in [("flags : fpu", Verdict::Ok), ("flags : hypervisor", Verdict::Warn)] {
+        let (_dir, facts) = disk(flags);
+        assert_eq!(one(&findings(&facts), "disk.read_ahead", "sda").verdict, wanted, "{flags}");
+    }
 }
 
 #[test]

@@ -165,13 +165,11 @@ fn occupation(before: &Activity) -> Occupation {
 
 /// The room at `dir`, or at the nearest directory above it that exists.
 fn space(dir: &Path) -> Option<Space> {
-    let found = dir.ancestors().find_map(|dir| Some((dir, stage::space::of(dir).ok()?)));
-    let (path, stage::space::Space { free, total }) = found?;
-    let path = match path.as_os_str().is_empty() {
-        true => ".".to_owned(),
-        false => path.display().to_string(),
-    };
-    (total > Bytes(0)).then_some(Space { path, free, total })
+    // What a relative path ends in is the directory that this runs in.
+    let here = |dir| if dir == Path::new("") { Path::new(".") } else { dir };
+    let room = |dir| Some((dir, stage::space::of(dir).ok()?));
+    let (path, stage::space::Space { free, total }) = dir.ancestors().map(here).find_map(room)?;
+    (total > Bytes(0)).then(|| Space { path: path.display().to_string(), free, total })
 }
 
 /// The line of `wideload check` that would have told of `error`, with the command that prints it.

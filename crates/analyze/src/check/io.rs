@@ -6,6 +6,7 @@ use machine::{Disk, Limit, Limits, Nic};
 use units::Bytes;
 
 const READ_AHEAD_KIB: u32 = 8;
+const AHEAD: &str = "8 KiB (SSD, NVMe)";
 const SOMAXCONN_MIN: u64 = 4096;
 const TCP_BUFFER_BYTES_MIN: u64 = 16 << 20;
 const KEEPALIVE_S_MAX: u64 = 7200;
@@ -16,9 +17,10 @@ const CLIENT_NOFILE_MIN: u64 = 4096;
 
 pub(super) fn findings(host: &Host<'_>) -> Vec<Finding> {
     let disks = &host.facts.disks;
-    let mut findings: Vec<_> = disks.iter().flat_map(disk).collect();
+    let guest = host.facts.machine.settings.virtualisation.hypervisor_flag == Some(true);
+    let mut findings: Vec<_> = disks.iter().flat_map(|one| disk(one, guest)).collect();
     if disks.is_empty() {
-        let finding = Finding::new(Group::Disk, "disk.read_ahead", "disks", "", &[IntelC]);
+        let finding = Finding::new(Group::Disk, "disk.read_ahead", "readahead", AHEAD, &[IntelC]);
         findings.push(finding.unknown("sys/block shows no disk that could hold data"));
     }
     findings.push(equal_schedulers(disks));
@@ -27,19 +29,20 @@ pub(super) fn findings(host: &Host<'_>) -> Vec<Finding> {
     findings
 }
 
-fn disk(disk: &Disk) -> [Finding; 4] {
+fn disk(disk: &Disk, guest: bool) -> [Finding; 4] {
     let new = |id, what, limit: &str, sources| {
         Finding::new(Group::Disk, id, what, limit, sources).of(&disk.name)
     };
     let queue = |file: &str| format!("/sys/block/{}/queue/{file}", disk.name);
-    let turns = disk.rotational == Some(true);
-    let ahead = new("disk.read_ahead", "readahead", "8 KiB (SSD, NVMe)", &[IntelC, DsSet]);
+    // Virtual disks say that they turn, whatever is behind them.
+    let turns = disk.rotational == Some(true) && !guest;
+    let ahead = new("disk.read_ahead", "readahead", AHEAD, &[IntelC, DsSet]);
     let ahead = match disk.read_ahead_kib {
         None => ahead.unknown(absent(&queue("read_ahead_kb"))),
         Some(kib) if kib <= READ_AHEAD_KIB => ahead.value(format!("{kib} KiB")),
         Some(kib) if turns => ahead.value(format!("{kib} KiB, a disk that turns")),
         Some(kib) => ahead.value(format!("{kib} KiB")).warn(
-            "random reads fetch more than they ask for; a virtual disk may call itself turning",
+            "random reads fetch more than they ask for, and fill the page cache with it",
             format!("echo {READ_AHEAD_KIB} > {}", queue("read_ahead_kb")),
         ),
     };
@@ -176,7 +179,8 @@ fn interface(nic: &Nic, host: &Host<'_>) -> [Finding; 2] {
 
 fn limits(host: &Host<'_>) -> Vec<Finding> {
     let Some(limits) = &host.facts.limits else {
-        let finding = Finding::new(Group::Limits, "limits.nofile", "open files", "", &[IntelC]);
+        let limit = format!("at least {CLIENT_NOFILE_MIN} (client)");
+        let finding = Finding::new(Group::Limits, "limits.nofile", "open files", limit, &[Own]);
         return vec![finding.unknown("a recorded tree has no process of its own")];
     };
     if host.starts_target {

@@ -34,8 +34,7 @@ pub(super) fn sources(findings: &[Finding]) -> BTreeSet<Source> {
 /// The whole output.
 pub(super) fn text(host: &str, findings: &[Finding], width: usize) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "{}", summary(findings));
-    for line in wrapped(host, width) {
+    for line in [summary(findings).as_str(), host].iter().flat_map(|text| wrapped(text, width)) {
         let _ = writeln!(text, "{line}");
     }
     let groups: BTreeSet<Group> = findings.iter().map(|finding| finding.group).collect();
@@ -57,7 +56,7 @@ pub(super) fn text(host: &str, findings: &[Finding], width: usize) -> String {
     text
 }
 
-/// `2 fail, 3 warn, 1 unknown, 20 ok`, and which fail and warn.
+/// `2 fail, 3 warn, 1 unknown, 20 ok`, and which are the worst.
 fn summary(findings: &[Finding]) -> String {
     let of = |verdict| findings.iter().filter(move |finding| finding.verdict == verdict);
     let counts: Vec<_> = Verdict::ALL
@@ -65,10 +64,11 @@ fn summary(findings: &[Finding]) -> String {
         .filter(|verdict| of(**verdict).count() > 0)
         .map(|verdict| format!("{} {}", of(*verdict).count(), verdict.name()))
         .collect();
-    let failing: Vec<_> = of(Verdict::Fail).map(Finding::name).collect();
-    match failing.is_empty() {
-        true => counts.join(", "),
-        false => format!("{}: {}", counts.join(", "), failing.join(", ")),
+    let worst = [Verdict::Fail, Verdict::Warn].into_iter().find(|v| of(*v).count() > 0);
+    let names = worst.map(|worst| of(worst).map(Finding::name).collect::<Vec<_>>().join(", "));
+    match (worst, names) {
+        (Some(worst), Some(names)) => format!("{}; {}: {names}", counts.join(", "), worst.name()),
+        _ => counts.join(", "),
     }
 }
 
@@ -172,10 +172,10 @@ mod tests {
         );
         for width in [60, 80, 120] {
             let text = text("this host: a cpu, 2 cpus", std::slice::from_ref(&machine), width);
-            for line in text.lines().skip(1).filter(|line| !line.contains("mend: ")) {
+            for line in text.lines().filter(|line| !line.contains("mend: ")) {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
-            assert!(text.starts_with("1 fail: CQL at some-host"), "{text}");
+            assert!(text.starts_with("1 fail; fail: CQL at"), "{text}");
             assert!(text.contains("mend: start it"), "{text}");
         }
     }
