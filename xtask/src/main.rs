@@ -23,6 +23,8 @@ enum Task {
     },
     /// Measure what an operation costs the client, beside a bare loop; writes docs/BENCHMARKS.md.
     BenchOp(xtask::bench::Options),
+    /// Measure how late the client is by itself, beside a poll loop; writes docs/LAG.md.
+    BenchLag(xtask::bench::lag::Options),
     /// Run the fuzz targets.
     Fuzz {
         /// How long each target runs.
@@ -58,6 +60,7 @@ fn run(task: Task) -> Result<bool> {
         }
         Task::Test { filter } => xtask::suite::run(&root, filter.as_deref()),
         Task::BenchOp(options) => xtask::bench::run(&root, &options).map(|()| true),
+        Task::BenchLag(options) => xtask::bench::lag::run(&root, &options),
         Task::Fuzz { minutes, target } => {
             xtask::fuzz::fuzz(&root, target.as_deref(), minutes)?;
             Ok(true)

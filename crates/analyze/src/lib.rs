@@ -2,8 +2,10 @@
 //!
 //! Input: the merged [`record::OpRecord`]s of a measured window and what is known of its load;
 //! output: the figures and caveats of a summary. Percentiles come from full histograms and are
-//! never averaged. No files, no clocks, no sockets.
+//! never averaged. [`check`] judges hosts and targets before a run.
+//! No files, no clocks, no sockets.
 
+pub mod check;
 mod checks;
 mod figures;
 

@@ -452,7 +452,7 @@ impl<W: Witness> Ramp<W> {
 }
 
 /// Pins the calling thread and asks for timers without slack, so that a sleep ends when it should.
-fn pin(cpu: CpuId) -> io::Result<()> {
+pub(crate) fn pin(cpu: CpuId) -> io::Result<()> {
     units::pin_current_thread(&std::iter::once(cpu).collect())?;
     // Only costs precision where it is refused.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));

@@ -152,6 +152,21 @@ pub enum LabError {
     /// The data plane could not be started or its results not recorded.
     #[error(transparent)]
     Drive(#[from] DriveError),
+    /// The workload of the calibration.
+    #[error(transparent)]
+    Workload(#[from] workload::ycsb::YcsbError),
+    /// The user's wish.
+    #[error("interrupted while calibrating; nothing is kept")]
+    CalibrationInterrupted,
+    /// A run of the calibration did not end well.
+    #[error("calibrating failed: {why}; is this host too busy, or short of memory?")]
+    CalibrationFailed { why: String },
+    /// It measured nothing.
+    #[error("calibrating measured no operation; is this host too busy? Try again when it is idle")]
+    CalibrationEmpty,
+    /// Where calibrating writes.
+    #[error("cannot use '{}': {source}; set TMPDIR to a writable place", path.display())]
+    Scratch { path: PathBuf, source: std::io::Error },
     /// A file.
     #[error("cannot write '{}': {source}; free space or choose another --out", path.display())]
     File { path: PathBuf, source: std::io::Error },
@@ -181,7 +196,7 @@ impl LabError {
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self {
-            Self::Interrupted => 130,
+            Self::Interrupted | Self::CalibrationInterrupted => 130,
             Self::Cassandra(error) if error.is_interrupted() => 130,
             Self::Cassandra(error) if error.is_usage() => 2,
             Self::Load { .. } | Self::LoadGaveUp { .. } | Self::TargetDied { .. } => 1,

@@ -5,20 +5,31 @@
 //! directory. Phases: provision -> create -> load -> warm -> run -> drain -> collect; whatever was
 //! started is stopped on every way out.
 
+mod calibrate;
+mod calibration;
 mod caveats;
 mod data;
 mod error;
 mod explain;
 mod filling;
 mod marker;
+mod preflight;
+mod probe;
 mod provision;
 mod recording;
 mod stand_in;
 mod trial;
 mod watchdog;
 
+pub use calibrate::{Bench, calibrate};
+pub use calibration::{
+    Calibration, CalibrationError, Calibrations, Identity, Limit, SCHEMA, Spread,
+};
 pub use caveats::STAND_IN;
 pub use error::LabError;
 pub use explain::explain;
+pub use preflight::{
+    Asked, AskedTarget, Checked, preflight, told_by_check, told_by_check_of_start,
+};
 pub use provision::{Storage, TargetChoice};
 pub use trial::{Finished, Live, LiveInterval, LoadChoice, Trial, run};

@@ -98,6 +98,8 @@ pub struct Trial {
     pub settings: Map<String, Value>,
     /// This host's facts, for the manifest.
     pub host: Value,
+    /// Reasons to trust its numbers less that are known before it begins.
+    pub forewarned: Vec<Caveat>,
 }
 
 /// One interval, for the live line.
@@ -364,7 +366,7 @@ impl Running<'_> {
             // Nobody interrupted a run whose target died.
             .filter(|caveat| death.is_none() || caveat.code != "interrupted")
             .chain(death.iter().map(|why| Caveat::new("target-died", why.as_str())))
-            .chain(ready.caveats.iter().cloned())
+            .chain(self.trial.forewarned.iter().chain(&ready.caveats).cloned())
             .chain(figures.caveats)
             .collect();
         let summary = Summary {

@@ -113,6 +113,7 @@ impl Rig {
             command_line: Vec::new(),
             settings: serde_json::Map::new(),
             host: serde_json::Value::Null,
+            forewarned: Vec::new(),
         }
     }
 

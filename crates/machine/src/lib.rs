@@ -8,12 +8,26 @@
 //! sysfs-devices-node, proc(5). Limits: files that a kernel does not have are `None`, of each
 //! file at most 4 MiB are read, cpu numbers end at 65535.
 
+mod activity;
+mod disks;
+mod facts;
+mod kernel;
+mod nics;
 mod parse;
+mod power;
+mod processes;
 mod settings;
 mod source;
 mod split;
 mod topology;
 
+pub use activity::{Activity, Process};
+pub use disks::Disk;
+pub use facts::Facts;
+pub use kernel::Sysctls;
+pub use nics::Nic;
+pub use power::{IdleState, Power};
+pub use processes::{Limit, Limits, Listener, listener};
 pub use settings::{Settings, Virtualisation};
 pub use split::{Split, client_and_target_cpus, one_per_core};
 pub use topology::{Cpu, Numa};

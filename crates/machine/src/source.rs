@@ -57,6 +57,16 @@ impl Source {
             .or_else(|| masks.iter().find_map(|path| parse::mask(&self.text(path)?)))
     }
 
+    /// Whether there is such a file or directory.
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        self.root.join(path).exists()
+    }
+
+    /// What a symbolic link says, as it stands there.
+    pub(crate) fn link(&self, path: &str) -> Option<String> {
+        fs::read_link(self.root.join(path)).ok()?.into_os_string().into_string().ok()
+    }
+
     /// The numbers N of the entries `<prefix>N` of a directory, ascending.
     pub(crate) fn numbered(&self, dir: &str, prefix: &str) -> Vec<u32> {
         let mut numbers: Vec<u32> = self

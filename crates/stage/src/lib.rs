@@ -14,6 +14,7 @@ mod lock;
 mod output;
 mod process;
 mod ready;
+pub mod space;
 pub mod state;
 pub mod usage;
 mod verify;

@@ -30,7 +30,16 @@ impl From<StartError> for Exit {
             (_, true) => 2,
             _ => 3,
         };
-        Self { status, error: error.into() }
+        let told = if status == 3 { lab::told_by_check_of_start(&error) } else { None };
+        Self { status, error: quoting(error.into(), told) }
+    }
+}
+
+/// What `wideload check` would have said before, behind what went wrong.
+fn quoting(error: anyhow::Error, told: Option<String>) -> anyhow::Error {
+    match told {
+        Some(line) => anyhow::anyhow!("{error} ({line})"),
+        None => error,
     }
 }
 
@@ -47,6 +56,8 @@ impl From<StateError> for Exit {
 
 impl From<LabError> for Exit {
     fn from(error: LabError) -> Self {
-        Self { status: error.exit_status(), error: error.into() }
+        let status = error.exit_status();
+        let told = if status == 3 { lab::told_by_check(&error) } else { None };
+        Self { status, error: quoting(error.into(), told) }
     }
 }

@@ -22,6 +22,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(Box<cmd::run::Args>),
+    Check(Box<cmd::check::Args>),
+    Calibrate(cmd::calibrate::Args),
     Up(Box<cmd::up::Args>),
     Down(cmd::down::Args),
     Ps(cmd::ps::Args),
@@ -34,6 +36,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.verb {
         Verb::Run(args) => cmd::run::main(&args),
+        Verb::Check(args) => cmd::check::main(&args),
+        Verb::Calibrate(args) => cmd::calibrate::main(&args),
         Verb::Up(args) => cmd::up::main(&args),
         Verb::Down(args) => cmd::down::main(&args),
         Verb::Ps(args) => cmd::ps::main(&args),

@@ -7,6 +7,7 @@
 //! process.
 
 mod budget;
+pub mod lag;
 mod peer;
 mod target;
 

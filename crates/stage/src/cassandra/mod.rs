@@ -156,6 +156,21 @@ pub fn heap_of(options: &Options) -> Result<Heap, HeapError> {
     heap::decide(options.heap, &options.jvm, options.instances, Memory::of_this_host())
 }
 
+/// The JVM that would be taken; nothing is fetched.
+///
+/// # Errors
+/// When there is none that this Cassandra runs on, or no Cassandra in the directory given.
+pub fn java_of(options: &Options) -> Result<Java, PrepareError> {
+    let places = Places::of_environment(options.java_home.as_deref());
+    Ok(match &options.source {
+        Source::Release(version) => java::find(&places, version)?,
+        home @ Source::Home(_) => {
+            let install = install::resolve(home, &mut |_| {}, &AtomicBool::new(false))?;
+            java::find(&places, &install.version)?
+        }
+    })
+}
+
 fn ensure_ports_free(ring: &Ring) -> Result<(), PrepareError> {
     for index in 0..ring.addresses.len() {
         for (address, what, key) in [

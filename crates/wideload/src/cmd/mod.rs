@@ -1,6 +1,8 @@
 //! One file a verb.
 
+pub(crate) mod calibrate;
 pub(crate) mod cassandra;
+pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod down;
 pub(crate) mod ps;

@@ -1,18 +1,28 @@
 //! `wideload run`: one workload against one target.
 
 mod args;
+mod forewarn;
 mod password;
 mod resolve;
 
 pub(crate) use args::{Args, StorageKind};
+pub(crate) use password::credentials;
+pub(crate) use resolve::{CASSANDRA, check_host};
 
 use crate::exit::Exit;
 use crate::{output, result, screen::Screen, signals};
 use record::Verdict;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
-    let trial = resolve::trial(args)?;
+    let mut trial = resolve::trial(args)?;
+    let (forewarned, sentences) = forewarn::forewarn(&trial);
+    trial.forewarned = forewarned;
+    for sentence in sentences {
+        // A closed stderr is no reason not to run.
+        let _ = writeln!(std::io::stderr(), "{sentence}");
+    }
     if args.dry_run {
         output::print(&lab::explain(&trial))?;
         return Ok(ExitCode::SUCCESS);

@@ -4,7 +4,7 @@
 //! Every process that a test starts carries a mark in its environment, and so do its children,
 //! whoever their parent becomes. What carries the mark of a [`Home`] is ended with it.
 
-#![allow(dead_code)] // each test program uses its part
+#![allow(dead_code, unused_imports)] // each test program uses its part
 
 pub(crate) mod cassandra;
 mod process;

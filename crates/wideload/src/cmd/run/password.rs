@@ -1,7 +1,6 @@
 //! Where the password comes from: a file, or the environment. Never the command line, which `ps`
 //! shows.
 
-use super::args::Args;
 use anyhow::{Context as _, bail};
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,9 +14,12 @@ const VARIABLE: &str = "WIDELOAD_PASSWORD";
 const SIZE_MAX: u64 = 4096;
 
 /// Who to log in as, if anybody. Warns on stderr of a file that others may read.
-pub(crate) fn credentials(args: &Args) -> anyhow::Result<Option<Credentials>> {
-    let Some(user) = args.user.clone() else { return Ok(None) };
-    let password = match (&args.password_file, std::env::var_os(VARIABLE)) {
+pub(crate) fn credentials(
+    user: Option<&String>,
+    password_file: Option<&Path>,
+) -> anyhow::Result<Option<Credentials>> {
+    let Some(user) = user.cloned() else { return Ok(None) };
+    let password = match (password_file, std::env::var_os(VARIABLE)) {
         (Some(file), _) => {
             let (password, warning) = read(file)?;
             if let Some(warning) = warning {

@@ -42,7 +42,8 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         table: TableName { keyspace: args.keyspace.clone(), table },
         replication: args.replication.clone(),
         target: target(args).map_err(Exit::usage)?,
-        credentials: password::credentials(args).map_err(Exit::usage)?,
+        credentials: password::credentials(args.user.as_ref(), args.password_file.as_deref())
+            .map_err(Exit::usage)?,
         fixed_hosts: args.fixed_hosts,
         datacenter: args.datacenter.clone(),
         write_into_existing: args.write_into_existing,
@@ -73,6 +74,7 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         command_line: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         settings: Map::new(),
         host: serde_json::to_value(&machine).unwrap_or(Value::Null),
+        forewarned: Vec::new(),
     };
     trial.settings = recorded(args, &trial);
     Ok(trial)
@@ -107,7 +109,7 @@ fn check(args: &Args) -> anyhow::Result<()> {
 }
 
 /// `HOST`, `HOST:PORT`, an IPv6 address, or one in brackets with a port.
-fn check_host(host: &str) -> anyhow::Result<()> {
+pub(crate) fn check_host(host: &str) -> anyhow::Result<()> {
     if host.trim().is_empty() {
         bail!("--target has an empty host: give HOST[:PORT], several with commas");
     }
@@ -173,7 +175,7 @@ fn load(args: &Args, settings: &ycsb::Settings) -> anyhow::Result<Load> {
 }
 
 /// The word for --target that is no host.
-const CASSANDRA: &str = "cassandra";
+pub(crate) const CASSANDRA: &str = "cassandra";
 
 fn starts_cassandra(args: &Args) -> bool {
     args.target == [CASSANDRA]

@@ -1,0 +1,63 @@
+//! What decides what a result on a host is worth, beside the machine itself.
+//!
+//! Input: the text of sysfs and procfs below a root, as for [`Machine`]. Output: [`Facts`], for
+//! `wideload check`; nothing is judged here. Limits: one moment; what a tree does not hold is
+//! `None` or an empty list.
+
+use crate::activity::{self, Activity};
+use crate::disks::{self, Disk};
+use crate::kernel::{self, Sysctls};
+use crate::nics::{self, Nic};
+use crate::parse::field;
+use crate::power::{self, Power};
+use crate::processes::Limits;
+use crate::source::Source;
+use crate::{Machine, ReadError};
+use std::path::Path;
+
+/// One host, as its kernel shows it at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facts {
+    /// Its cpus, memory and settings.
+    pub machine: Machine,
+    /// Idle states and energy preferences.
+    pub power: Power,
+    /// Numbers below `/proc/sys`.
+    pub sysctls: Sysctls,
+    /// Block devices that can hold data.
+    pub disks: Vec<Disk>,
+    /// Network interfaces with a device behind them.
+    pub nics: Vec<Nic>,
+    /// What runs there.
+    pub activity: Activity,
+    /// Limits of the process that read them, which its children inherit; `None` in a recorded
+    /// tree without `proc/self`.
+    pub limits: Option<Limits>,
+    /// Revision of the cpu's microcode.
+    pub microcode: Option<String>,
+    /// Swap that is in use, in bytes.
+    pub swap_used_bytes: Option<u64>,
+}
+
+impl Facts {
+    /// Reads the host below `root`: `/` for this one, else a recorded tree.
+    ///
+    /// # Errors
+    /// As [`Machine::read`]. Single missing files are no error.
+    pub fn read(root: &Path) -> Result<Self, ReadError> {
+        let machine = Machine::read(root)?;
+        let source = Source::new(root);
+        let cpuinfo = source.text("proc/cpuinfo").unwrap_or_default();
+        Ok(Self {
+            power: power::read(&source, &machine.online),
+            sysctls: kernel::read(&source),
+            disks: disks::read(&source),
+            nics: nics::read(&source),
+            activity: activity::read(&source),
+            limits: source.text("proc/self/limits").map(|text| Limits::parse(&text)),
+            microcode: field(&cpuinfo, &["microcode"]).map(str::to_owned),
+            swap_used_bytes: kernel::swap_used(&source),
+            machine,
+        })
+    }
+}
