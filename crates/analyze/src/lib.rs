@@ -6,6 +6,7 @@
 
 mod checks;
 mod figures;
+pub mod repeats;
 pub mod steady;
 mod trend;
 

@@ -32,6 +32,8 @@ const SHIFT_T_SHORT: f64 = 8.0;
 /// The change that may be left in the second half of a warm-up, with its standard error: later it
 /// is less, because warm-ups flatten, and the window is judged by itself.
 const WARM_CHANGE_MAX: f64 = 0.05;
+/// The same for the median, which alone tells at a rate.
+const WARM_P50_CHANGE_MAX: f64 = 0.15;
 
 /// What may be.
 #[derive(Debug, Clone, Copy)]
@@ -204,9 +206,18 @@ pub fn is_warm(blocks: &[Block]) -> bool {
     }
     let mean = trend::mean(&throughput[blocks.len() / 2..]).max(1e-9);
     let shares: Vec<f64> = tail.iter().map(|b| b.ops_s / mean).collect();
-    let fit = fit(&trend::thin(&shares).0);
-    let settled = fit.change.abs() + fit.change_error < WARM_CHANGE_MAX;
-    settled && movements(tail).iter().all(|m| m.steady)
+    let p50: Vec<f64> = tail.iter().filter_map(|b| b.p50_us).map(|us| us.max(1e-3).ln()).collect();
+    // Nothing was done in some of the blocks: then nothing is known.
+    if p50.len() < tail.len() {
+        return false;
+    }
+    let most = |values: &[f64]| {
+        let fit = fit(&trend::thin(values).0);
+        fit.change.abs() + fit.change_error
+    };
+    most(&shares) < WARM_CHANGE_MAX
+        && most(&p50) < WARM_P50_CHANGE_MAX
+        && movements(tail).iter().all(|m| m.steady)
 }
 
 /// What is to be said of a window that was not steady.

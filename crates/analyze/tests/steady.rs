@@ -209,3 +209,47 @@ fn a_warm_up_is_over_when_little_of_it_is_left() {
     assert!(early as f64 <= 0.05 * all, "{early} of {all} ended early");
     assert!((endless as f64) <= 0.05 * all, "{endless} of {all} never ended");
 }
+
+/// The `blocks.csv` of real runs, in `series/`: what they are is the begin of their names.
+fn recorded(kind: &str, phase: &str) -> Vec<(String, Vec<Block>)> {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/series");
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<_> = files
+        .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path))
+        .filter(|(name, _)| name.starts_with(kind))
+        .map(|(name, path)| (name, blocks(&std::fs::read_to_string(path).unwrap(), phase)))
+        .collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+fn blocks(text: &str, phase: &str) -> Vec<Block> {
+    let rows = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+    rows.filter(|row| row[2] == phase)
+        .map(|row| Block {
+            start_s: row[0].parse().unwrap(),
+            length_s: row[1].parse().unwrap(),
+            ops_s: row[3].parse().unwrap(),
+            p50_us: row[4].parse().ok(),
+            p99_us: row[5].parse().ok(),
+        })
+        .collect()
+}
+
+#[test]
+fn recorded_windows_are_judged_right() {
+    let mut right = 0;
+    let mut all = 0;
+    for (kind, state) in [("steady", State::Steady), ("moving", State::NotSteady)] {
+        let windows = recorded(kind, "window");
+        assert!(!windows.is_empty(), "no recorded series is {kind}");
+        for (name, window) in windows {
+            let judged = steadiness(&window);
+            println!("{name}: {}", analyze::steady::evidence(&judged));
+            right += u32::from(judged.state == state);
+            all += 1;
+        }
+    }
+    println!("{right} of {all} recorded windows are judged right");
+    assert!(f64::from(right) >= RIGHT_SHARE_MIN * f64::from(all), "{right} of {all}");
+}
