@@ -6,13 +6,18 @@
 //! started is stopped on every way out.
 
 mod caveats;
+mod course;
 mod data;
+mod driven;
 mod error;
 mod explain;
 mod filling;
 mod marker;
 mod provision;
 mod recording;
+mod repeats;
+mod series;
+mod settle;
 mod stand_in;
 mod trial;
 mod watchdog;
