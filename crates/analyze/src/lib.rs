@@ -8,6 +8,9 @@
 pub mod check;
 mod checks;
 mod figures;
+pub mod repeats;
+pub mod steady;
+mod trend;
 
 pub use checks::{ERRORS_SHARE_MAX, RATE_DONE_SHARE_MIN};
 pub use figures::{Figures, Load, Overall, Window, figures, overall, stats};

@@ -193,6 +193,8 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         }
         if slot.measured {
             self.tally.op(slot, at, outcome, &mut self.witness);
+        } else {
+            self.tally.warm_op(slot, at, outcome);
         }
         if let Some(inserts) = &mut self.inserts
             && self.setup.inserts[usize::from(slot.draw.operation)]

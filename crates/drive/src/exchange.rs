@@ -43,6 +43,8 @@ pub struct WorkerUsage {
     pub last_done: Nanos,
     /// When the last operation so far, measured or not, was ok; zero before the first.
     pub last_ok: Nanos,
+    /// Inserts that were begun, measured or not, by this load and those that it continues.
+    pub inserts: u64,
 }
 
 /// One worker's record of one interval.
@@ -50,12 +52,14 @@ pub struct WorkerUsage {
 pub(crate) struct WorkerInterval {
     /// Index of the worker.
     pub worker: usize,
-    /// Index of the interval, from 0 at the start of the window.
+    /// Index of the interval, from 0 at the start of the window, or of the warm-up.
     pub index: u64,
     /// What was done in it.
     pub record: Box<IntervalRecord>,
     /// As of its end.
     pub usage: WorkerUsage,
+    /// Of the warm-up.
+    pub warm: bool,
     /// Nothing follows.
     pub last: bool,
 }

@@ -10,7 +10,7 @@ use workload::{InsertWindow, last_acknowledged};
 
 /// Finished inserts of one worker, alone on its cache lines (two, because neighbours are fetched in
 /// pairs).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Published(AtomicU64);
 
@@ -28,12 +28,15 @@ pub(crate) struct Inserts {
 const WINDOW: usize = 1 << 20;
 
 impl Inserts {
-    pub(crate) fn shared(workers: usize) -> Arc<[Published]> {
-        (0..workers).map(|_| Published::default()).collect()
+    /// `before`: by worker, inserts of the loads that this one continues.
+    pub(crate) fn shared(workers: usize, before: &[u64]) -> Arc<[Published]> {
+        let count = |worker| before.get(worker).copied().unwrap_or_default();
+        (0..workers).map(|worker| Published(AtomicU64::new(count(worker)))).collect()
     }
 
     pub(crate) fn new(first_new_key: u64, worker: usize, all: Arc<[Published]>) -> Self {
-        let window = InsertWindow::new(first_new_key, worker, all.len(), WINDOW);
+        let mut window = InsertWindow::new(first_new_key, worker, all.len(), WINDOW);
+        window.skip(all[worker].0.load(Ordering::Relaxed));
         Self { first_new_key, worker, window, all, last_key: 0 }
     }
 

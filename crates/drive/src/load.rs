@@ -55,7 +55,7 @@ pub struct Load {
     pub arrivals: Arrivals,
     /// How much is measured.
     pub amount: Amount,
-    /// Unmeasured time before the window.
+    /// Unmeasured time before the window: all of it, or at most so much where the observer ends it.
     pub warm: Nanos,
 }
 

@@ -60,6 +60,14 @@ impl Pacer {
         pacer
     }
 
+    /// The same schedule from epoch `to` on, of one that has its epoch at `from`.
+    pub(crate) fn rebase(&mut self, from: Nanos, to: Nanos) {
+        self.next = to + self.next.since(from);
+        if let Gaps::Poisson { epoch, .. } = &mut self.gaps {
+            *epoch = to;
+        }
+    }
+
     /// When the next operation is due.
     #[must_use]
     #[inline]

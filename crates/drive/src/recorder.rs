@@ -6,6 +6,7 @@
 //! the data plane.
 
 use crate::exchange::{RecorderEnd, WorkerInterval, WorkerUsage};
+use crate::source::Window;
 use record::IntervalRecord;
 use record::hlog::Intervals;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use units::Nanos;
 /// A merged interval, as an observer sees it.
 #[derive(Debug)]
 pub struct Interval<'a> {
-    /// From 0 at the start of the window.
+    /// From 0 at the start of the window, or of the warm-up.
     pub index: u64,
     /// All workers' operations that were done in it.
     pub record: &'a IntervalRecord,
@@ -22,19 +23,42 @@ pub struct Interval<'a> {
     pub usage: &'a [WorkerUsage],
 }
 
+/// The intervals of the warm-up or of the window, as far as they have come.
+#[derive(Debug)]
+struct Lane {
+    /// Intervals that some worker has not handed over yet.
+    pending: BTreeMap<u64, IntervalRecord>,
+    /// By worker: the first interval that it has not handed over; MAX after its last.
+    next: Vec<u64>,
+    /// Start of the interval to be emitted next.
+    start: Nanos,
+}
+
+impl Lane {
+    fn new(workers: usize, start: Nanos) -> Self {
+        Self { pending: BTreeMap::new(), next: vec![0; workers], start }
+    }
+
+    /// The first interval, once every worker has handed it or a later one over.
+    fn pop(&mut self) -> Option<(u64, IntervalRecord)> {
+        let complete = self.next.iter().copied().min().unwrap_or(u64::MAX);
+        let entry = self.pending.first_entry().filter(|entry| *entry.key() < complete)?;
+        let (index, mut record) = entry.remove_entry();
+        record.start = self.start;
+        self.start = self.start.max(record.end);
+        Some((index, record))
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Recorder {
     ends: Vec<RecorderEnd>,
     intervals: Intervals,
     window_start: Nanos,
-    /// Intervals that some worker has not handed over yet.
-    pending: BTreeMap<u64, IntervalRecord>,
-    /// Cleared records for them.
+    warm: Lane,
+    window: Lane,
+    /// Cleared records for intervals.
     vacant: Vec<IntervalRecord>,
-    /// By worker: the first interval that it has not handed over; MAX after its last.
-    next: Vec<u64>,
-    /// Start of the interval to be emitted next.
-    start: Nanos,
     pub(crate) total: IntervalRecord,
     pub(crate) usage: Vec<WorkerUsage>,
     parts: Vec<usize>,
@@ -44,59 +68,69 @@ impl Recorder {
     pub(crate) fn new(
         ends: Vec<RecorderEnd>,
         intervals: Intervals,
-        start: Nanos,
+        window: &Window,
         parts: &[usize],
     ) -> Self {
         Self {
-            next: vec![0; ends.len()],
             usage: vec![
                 WorkerUsage { first_scheduled: Nanos::MAX, ..WorkerUsage::default() };
                 ends.len()
             ],
+            warm: Lane::new(ends.len(), window.begin),
+            window: Lane::new(ends.len(), window.start),
             ends,
             intervals,
-            window_start: start,
-            pending: BTreeMap::new(),
+            window_start: window.start,
             vacant: Vec::new(),
-            start,
             total: IntervalRecord::new(parts),
             parts: parts.to_vec(),
         }
     }
 
+    /// The window starts at `start`.
+    pub(crate) fn open(&mut self, start: Nanos) {
+        (self.window_start, self.window.start) = (start, start);
+    }
+
     /// Takes one worker's interval; its record goes back to the worker, cleared.
     pub(crate) fn add(&mut self, interval: WorkerInterval) {
-        let WorkerInterval { worker, index, record, usage, last } = interval;
-        let pending = self.pending.entry(index).or_insert_with(|| {
+        let WorkerInterval { worker, index, record, usage, warm, last } = interval;
+        let lane = if warm { &mut self.warm } else { &mut self.window };
+        let pending = lane.pending.entry(index).or_insert_with(|| {
             self.vacant.pop().unwrap_or_else(|| IntervalRecord::new(&self.parts))
         });
         pending.merge(&record);
         self.ends[worker].give_back(record);
-        self.next[worker] = if last { u64::MAX } else { index + 1 };
+        lane.next[worker] = if last { u64::MAX } else { index + 1 };
+        if !warm {
+            self.warm.next[worker] = u64::MAX;
+        }
         self.usage[worker] = usage;
     }
 
     /// Every worker has handed over its last interval.
     pub(crate) fn complete(&self) -> bool {
-        self.next.iter().all(|&next| next == u64::MAX)
+        self.window.next.iter().all(|&next| next == u64::MAX)
     }
 
-    /// Emits what is complete.
+    /// Emits what is complete of the window.
     pub(crate) fn emit(&mut self, mut observe: impl FnMut(Interval<'_>)) {
-        let complete = self.next.iter().copied().min().unwrap_or(u64::MAX);
-        while let Some(entry) = self.pending.first_entry() {
-            if *entry.key() >= complete {
-                return;
-            }
-            let (index, mut record) = entry.remove_entry();
-            record.start = self.start;
-            self.start = self.start.max(record.end);
+        while let Some((index, mut record)) = self.window.pop() {
             self.total.merge(&record);
             observe(Interval { index, record: &record, usage: &self.usage });
             record.clear();
             self.vacant.push(record);
         }
         self.total.start = self.window_start;
+    }
+
+    /// Emits what is complete of the warm-up.
+    pub(crate) fn emit_warm(&mut self, mut observe: impl FnMut(Interval<'_>)) {
+        while let Some((index, mut record)) = self.warm.pop() {
+            observe(Interval { index, record: &record, usage: &self.usage });
+            record.clear();
+            self.vacant.push(record);
+        }
     }
 
     /// Length of the first intervals.
@@ -117,13 +151,15 @@ mod tests {
         for _ in 0..ops {
             record.ops[0].record(Outcome::Ok, Nanos(5), Nanos(6), Nanos(1));
         }
-        WorkerInterval { worker, index, record, usage: WorkerUsage::default(), last }
+        let (usage, warm) = (WorkerUsage::default(), false);
+        WorkerInterval { worker, index, record, usage, warm, last }
     }
 
     #[test]
     fn intervals_come_once_in_order_when_all_workers_have_passed_them() {
         let (_workers, ends, _full) = exchange(2, &[0]);
-        let mut recorder = Recorder::new(ends, Intervals::of(Nanos(100)), Nanos(0), &[0]);
+        let window = Window { begin: Nanos(0), start: Nanos(0), end: None };
+        let mut recorder = Recorder::new(ends, Intervals::of(Nanos(100)), &window, &[0]);
         let mut seen = Vec::new();
         for i in [
             interval(0, 0, 1, false),
@@ -151,5 +187,31 @@ mod tests {
         );
         assert!(recorder.complete());
         assert_eq!(recorder.total.ops[0].ops(), 77);
+    }
+    #[test]
+    fn the_warm_up_comes_apart_from_the_window_and_is_not_in_the_total() {
+        let (_workers, ends, _full) = exchange(2, &[0]);
+        let window = Window { begin: Nanos(0), start: Nanos(900), end: None };
+        let mut recorder = Recorder::new(ends, Intervals::of(Nanos(100)), &window, &[0]);
+        let mut seen = Vec::new();
+        let mut warm = |worker, index, ops, recorder: &mut Recorder| {
+            recorder.add(WorkerInterval { warm: true, ..interval(worker, index, ops, false) });
+            recorder.emit_warm(|i| seen.push((i.index, i.record.ops[0].ops(), i.record.start)));
+        };
+        warm(0, 0, 1, &mut recorder);
+        warm(1, 0, 2, &mut recorder);
+        warm(0, 1, 4, &mut recorder);
+        recorder.open(Nanos(150));
+        // Worker 1 begins the window with the rest of its warm-up in the recorder's hands.
+        recorder.add(interval(1, 0, 10, true));
+        warm(0, 2, 8, &mut recorder);
+        recorder.add(interval(0, 0, 20, true));
+        recorder.emit_warm(|i| seen.push((i.index, i.record.ops[0].ops(), i.record.start)));
+        assert_eq!(seen, [(0, 3, Nanos(0)), (1, 4, Nanos(100)), (2, 8, Nanos(200))]);
+        let mut measured = Vec::new();
+        recorder.emit(|i| measured.push((i.record.ops[0].ops(), i.record.start)));
+        assert_eq!(measured, [(30, Nanos(150))]);
+        assert_eq!(recorder.total.ops[0].ops(), 30);
+        assert!(recorder.complete());
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::cql::Encoder;
 use crate::exchange::{WorkerEnd, WorkerInterval, WorkerUsage, exchange};
+use crate::horizon::{Horizon, LEAD, NOTICE};
 use crate::inserts::{Inserts, Published};
 use crate::links::{LinkError, Links, establish};
 use crate::load::{Amount, Arrivals, Load, Wait, share};
@@ -50,6 +51,9 @@ pub struct Drive {
     pub cpus: Vec<CpuId>,
     /// Of all random streams.
     pub seed: u64,
+    /// Of a load that continues earlier ones on the same rows: by worker, the inserts that they
+    /// began ([`WorkerUsage::inserts`]). Empty for the first.
+    pub inserted: Vec<u64>,
     /// Lengths of the recorded intervals.
     pub intervals: Intervals,
     /// An attempt without an answer for so long has failed.
@@ -98,8 +102,19 @@ pub(crate) struct Setup {
 
 /// Watches a run. All methods are called on the thread that called [`run`].
 pub trait Observer {
-    /// About 20 times a second.
+    /// About 20 times a second. Until the end of the warm-up is decided, `window` is the latest one
+    /// possible.
     fn tick(&mut self, _now: Nanos, _window: &Window) {}
+    /// Whether [`Self::warm`] decides when the warm-up is over. Else it takes as long as the load
+    /// says.
+    fn ends_warm_up(&self) -> bool {
+        false
+    }
+    /// Once per interval of the warm-up ([`crate::WARM_BLOCK`]; the last one may be shorter), in
+    /// order: whether it may end.
+    fn warm(&mut self, _interval: Interval<'_>) -> bool {
+        false
+    }
     /// Once per interval of the window, in order.
     ///
     /// # Errors
@@ -176,6 +191,7 @@ struct Ramp<W> {
     end: WorkerEnd,
     published: Arc<[Published]>,
     health: Arc<Health>,
+    horizon: Arc<Horizon>,
 }
 
 /// How workers tell that they live: the time of their last success, about ten times a second.
@@ -208,10 +224,12 @@ pub fn run<W: Witness + 'static>(
         .map(|o| if o.steps.len() > 1 { o.steps.len() } else { 0 })
         .collect();
     let (worker_ends, recorder_ends, intervals) = exchange(workers, &parts);
-    let published = Inserts::shared(workers);
+    let published = Inserts::shared(workers, &drive.inserted);
     let health = Arc::new(Health::default());
     // Its own flag, so that giving up does not look like the caller's wish.
     let halt = Arc::new(AtomicBool::new(false));
+    // Fixed before any worker begins.
+    let horizon = Arc::new(Horizon::open(Nanos::ZERO));
     let (ready_in, ready) = sync_channel(workers);
     let mut threads = Vec::new();
     let mut starters = Vec::new();
@@ -227,6 +245,7 @@ pub fn run<W: Witness + 'static>(
             end,
             published: published.clone(),
             health: health.clone(),
+            horizon: horizon.clone(),
         };
         let (ready, halt) = (ready_in.clone(), halt.clone());
         let thread = std::thread::Builder::new()
@@ -239,12 +258,20 @@ pub fn run<W: Witness + 'static>(
     await_ready(&ready, workers, stop, &halt)?;
     // Soon enough not to be noticed, late enough for every worker to be awake before.
     let window = Window::of(&drive.load, clock::now() + Nanos::from_millis(2));
+    let steering = observer.ends_warm_up() && drive.load.warm > LEAD;
+    if steering {
+        horizon.extend(window.begin + LEAD);
+    } else {
+        horizon.fix(window.start);
+    }
     for start in &starters {
         // A worker that is gone is found by the join below.
         let _ = start.send(window);
     }
-    let recorder = Recorder::new(recorder_ends, drive.intervals, window.start, &parts);
-    let watch = Watch { drive, setup, window, recorder, health, halt, stop: stop.clone() };
+    let recorder = Recorder::new(recorder_ends, drive.intervals, &window, &parts);
+    let steering = steering.then_some(horizon);
+    let stop = stop.clone();
+    let watch = Watch { drive, setup, window, steering, recorder, health, halt, stop };
     let driven = watch.collect(&intervals, observer);
     let witnesses = join(threads)?;
     Ok((driven?, witnesses))
@@ -302,6 +329,8 @@ struct Watch<'a> {
     drive: &'a Drive,
     setup: Arc<Setup>,
     window: Window,
+    /// Until it is decided where the window starts.
+    steering: Option<Arc<Horizon>>,
     recorder: Recorder,
     health: Arc<Health>,
     halt: Arc<AtomicBool>,
@@ -331,6 +360,9 @@ impl Watch<'_> {
                 // Every worker is gone; the join tells why.
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            let mut warm = false;
+            self.recorder.emit_warm(|interval| warm |= observer.warm(interval));
+            self.steer(clock::now(), warm);
             self.recorder.emit(|interval| {
                 if let Err(error) = observer.interval(interval) {
                     failure.get_or_insert(error);
@@ -357,6 +389,20 @@ impl Watch<'_> {
             ended,
             first_error: self.setup.first_error.get().cloned(),
         })
+    }
+
+    /// Keeps the horizon ahead of the workers, or fixes it: when `warm`, or as late as may be.
+    fn steer(&mut self, now: Nanos, warm: bool) {
+        let Some(horizon) = &self.steering else { return };
+        let ahead = now + LEAD;
+        let start = match warm {
+            true => horizon.fix((now + NOTICE).min(self.window.start)),
+            false if ahead >= self.window.start => horizon.fix(self.window.start),
+            false => return horizon.extend(ahead),
+        };
+        self.window = self.window.starting(start);
+        self.recorder.open(start);
+        self.steering = None;
     }
 
     fn verdict(&self, now: Nanos) -> Ended {
@@ -426,9 +472,13 @@ impl<W: Witness> Ramp<W> {
     fn into_worker(self, ring: Epoll, links: Links, window: Window) -> Worker<Epoll, W> {
         let in_flight_max = self.in_flight_max();
         let connections_per_host = self.connections_per_host() as u16;
-        let Self { worker, workers, drive, setup, witness, end, published, health } = self;
+        let Self { worker, workers, drive, setup, witness, end, published, health, horizon } = self;
         let plan = drive.encoder.plan();
-        let sampler = |phase| Sampler::new(plan.clone(), phase, drive.seed, worker, workers);
+        let sampler = |phase| {
+            let mut sampler = Sampler::new(plan.clone(), phase, drive.seed, worker, workers);
+            sampler.skip_inserts(drive.inserted.get(worker).copied().unwrap_or_default());
+            sampler
+        };
         let samplers = match drive.load_keys {
             true => (sampler(Phase::Load), sampler(Phase::Load)),
             false => (sampler(Phase::Warm), sampler(Phase::Run)),
@@ -438,6 +488,7 @@ impl<W: Witness> Ramp<W> {
         let parts = Parts {
             source: Source::new(&drive.load, window, drive.seed, worker, workers),
             window,
+            horizon,
             samplers,
             inserts: inserts.then(|| Inserts::new(first_new_key, worker, published)),
             in_flight_max,

@@ -33,6 +33,12 @@ impl Window {
         };
         Self { begin, start, end }
     }
+
+    /// The same, as long, with a warm-up that ends at `start`.
+    pub(crate) fn starting(&self, start: Nanos) -> Self {
+        let end = self.end.map(|end| start + end.since(self.start));
+        Self { start, end, ..*self }
+    }
 }
 
 /// An operation that is due.
@@ -55,6 +61,10 @@ enum Kind {
 pub(crate) struct Source {
     kind: Kind,
     window: Window,
+    /// Nothing scheduled from then on is of the warm-up.
+    horizon: Nanos,
+    /// The horizon is the start of the window.
+    settled: bool,
     /// Measured operations left; `u64::MAX` where time or keys end it.
     left: u64,
     /// Nothing scheduled from then on is begun.
@@ -99,7 +109,36 @@ impl Source {
             Amount::Ops(ops) => share(ops, worker, workers),
             Amount::Duration(_) | Amount::EveryKey => u64::MAX,
         };
-        Self { kind, window, left, cut: Nanos::MAX, ended: false }
+        let (horizon, settled) = (window.start, true);
+        Self { kind, window, horizon, settled, left, cut: Nanos::MAX, ended: false }
+    }
+
+    /// The window starts at `horizon` or later, and is not known yet.
+    pub(crate) fn look_ahead(&mut self, horizon: Nanos) {
+        (self.horizon, self.settled) = (horizon, false);
+    }
+
+    /// The window is known: its start is no earlier than any horizon before.
+    pub(crate) fn settle(&mut self, window: Window) {
+        if let Kind::Open { measured, .. } = &mut self.kind {
+            measured.rebase(self.window.start, window.start);
+        }
+        (self.window, self.horizon, self.settled) = (window, window.start, true);
+    }
+
+    /// Whether the window is known.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// Whether what is due next has to wait until the window is known.
+    pub(crate) fn is_held(&self) -> bool {
+        let next = match &self.kind {
+            Kind::Closed { ready, .. } => ready.front().map(|&(at, _)| at),
+            Kind::Open { warm, .. } => Some(warm.next()),
+        };
+        !self.settled && !self.ended && next.is_some_and(|at| at >= self.horizon)
     }
 
     /// The next operation, when it is due by `now`.
@@ -119,10 +158,15 @@ impl Source {
             Kind::Closed { ready, .. } => {
                 ready.front().map(|&(at, connection)| (at, Some(connection)))?
             }
-            Kind::Open { warm, .. } if warm.next() < self.window.start => (warm.next(), None),
+            Kind::Open { warm, .. } if !self.settled || warm.next() < self.horizon => {
+                (warm.next(), None)
+            }
             Kind::Open { measured, .. } => (measured.next(), None),
         };
-        let measured = scheduled >= self.window.start;
+        if !self.settled && scheduled >= self.horizon && scheduled < self.cut {
+            return None;
+        }
+        let measured = scheduled >= self.horizon;
         // A schedule with an amount ends with its amount, whatever rounding does to the end of the
         // window.
         let over = self.left == u64::MAX && self.window.end.is_some_and(|end| scheduled >= end);
@@ -138,9 +182,9 @@ impl Source {
     pub(crate) fn take(&mut self) {
         let measured = match &mut self.kind {
             Kind::Closed { ready, .. } => {
-                ready.pop_front().is_some_and(|(scheduled, _)| scheduled >= self.window.start)
+                ready.pop_front().is_some_and(|(scheduled, _)| scheduled >= self.horizon)
             }
-            Kind::Open { warm, .. } if warm.next() < self.window.start => {
+            Kind::Open { warm, .. } if warm.next() < self.horizon => {
                 warm.advance();
                 false
             }
@@ -248,6 +292,57 @@ mod tests {
         let measured: Vec<_> =
             (0..2).map(|w| drain(&mut Source::new(&load, window, 1, w, 2)).1).collect();
         assert_eq!(measured, [501, 500]);
+    }
+
+    /// Operations begun before the window was known, then all others, for one worker.
+    fn drain_with_late_news(load: &Load) -> (u64, u64) {
+        let latest = Window::of(load, Nanos(77));
+        let mut source = Source::new(load, latest, 1, 0, 1);
+        let mut warm = 0;
+        for horizon_ms in [20, 40] {
+            source.look_ahead(Nanos(77) + Nanos::from_millis(horizon_ms));
+            let (more, measured) = drain(&mut source);
+            assert_eq!(measured, 0);
+            assert!(source.is_held() && !source.is_settled());
+            warm += more;
+        }
+        source.settle(latest.starting(Nanos(77) + Nanos::from_millis(50)));
+        let (more, measured) = drain(&mut source);
+        assert!(!source.is_held());
+        (warm + more, measured)
+    }
+
+    #[test]
+    fn a_window_that_is_known_late_has_exactly_its_operations() {
+        let rate = "10k/s".parse().unwrap();
+        let arrivals = Arrivals::Open { rate, poisson: false, in_flight_max: 10 };
+        let duration = Amount::Duration(Nanos::from_secs(1));
+        assert_eq!(drain_with_late_news(&load(arrivals, duration)), (500, 10_000));
+        assert_eq!(drain_with_late_news(&load(arrivals, Amount::Ops(777))), (500, 777));
+        // A client is ready again after 100 us.
+        let arrivals = Arrivals::Closed { threads: 3, throttle: None };
+        assert_eq!(drain_with_late_news(&load(arrivals, Amount::Ops(1000))), (1500, 1000));
+        assert_eq!(drain_with_late_news(&load(arrivals, duration)), (1500, 30_000));
+    }
+
+    #[test]
+    fn poisson_arrivals_of_the_window_do_not_depend_on_when_it_starts() {
+        let rate = "10k/s".parse().unwrap();
+        let arrivals = Arrivals::Open { rate, poisson: true, in_flight_max: 10 };
+        let load = load(arrivals, Amount::Duration(Nanos::from_secs(1)));
+        let gaps = |start_ms: u64| {
+            let mut source = Source::new(&load, Window::of(&load, Nanos(0)), 1, 0, 1);
+            let window = Window::of(&load, Nanos(0)).starting(Nanos::from_millis(start_ms));
+            source.settle(window);
+            let mut gaps = Vec::new();
+            while let Some(due) = source.next() {
+                source.take();
+                gaps.extend(due.measured.then(|| due.scheduled.since(window.start)));
+            }
+            gaps
+        };
+        assert!(gaps(100).len() > 9000);
+        assert_eq!(gaps(100), gaps(60));
     }
 
     #[test]

@@ -40,11 +40,18 @@ impl Witness for Unwitnessed {
     fn op(&mut self, _: OpDone) {}
 }
 
+/// Length of the intervals of a warm-up, which are recorded as those of the window are.
+pub const WARM_BLOCK: Nanos = Nanos::from_millis(250);
+
 #[derive(Debug)]
 pub(crate) struct Tally {
     worker: usize,
     window: Window,
+    /// The window is known; until then its start is the latest one.
+    settled: bool,
     intervals: Intervals,
+    /// Index and end of the current interval of the warm-up.
+    warm: (u64, Nanos),
     index: u64,
     /// End of the current interval.
     edge: Nanos,
@@ -60,13 +67,39 @@ impl Tally {
         Self {
             worker,
             window,
+            settled: true,
             intervals,
+            warm: (0, window.begin + WARM_BLOCK),
             index: 0,
             edge: window.start + intervals.end_of(Nanos::ZERO),
             record: end.spare(),
             usage: WorkerUsage { first_scheduled: Nanos::MAX, ..WorkerUsage::default() },
             baseline: None,
             end,
+        }
+    }
+
+    /// The window is not known yet.
+    pub(crate) fn look_ahead(&mut self) {
+        self.settled = false;
+    }
+
+    /// It is now.
+    pub(crate) fn settle(&mut self, window: Window) {
+        (self.window, self.settled) = (window, true);
+        self.edge = window.start + self.intervals.end_of(Nanos::ZERO);
+    }
+
+    /// Counts a finished operation of the warm-up, while that lasts.
+    #[inline]
+    pub(crate) fn warm_op(&mut self, slot: &Slot, at: Nanos, outcome: Outcome) {
+        if self.baseline.is_some() {
+            return;
+        }
+        let first = if slot.first_sent == Nanos::ZERO { at } else { slot.first_sent };
+        if let Some(op) = self.op_record(slot.draw.operation) {
+            let (service, response) = (at.since(first), at.since(slot.scheduled));
+            op.record(outcome, service, response, first.since(slot.scheduled));
         }
     }
 
@@ -119,7 +152,11 @@ impl Tally {
     /// When the next edge needs the worker awake.
     #[inline]
     pub(crate) fn wake_at(&self) -> Nanos {
-        if self.baseline.is_none() { self.window.start } else { self.edge }
+        match (self.baseline, self.settled) {
+            (Some(_), _) => self.edge,
+            (None, true) => self.window.start.min(self.warm.1),
+            (None, false) => self.warm.1,
+        }
     }
 
     /// Takes the baseline at the start of the window, and swaps records at the edges of intervals.
@@ -133,9 +170,7 @@ impl Tally {
     #[cold]
     fn on_edge(&mut self, now: Nanos, syscalls: u64, in_flight: usize) {
         if self.baseline.is_none() {
-            self.baseline = Some((clock::thread_cpu(), syscalls));
-            self.usage.spin = Nanos::ZERO;
-            self.usage.spin_syscalls = 0;
+            self.on_warm_edge(now, syscalls);
             return;
         }
         self.measure(syscalls, in_flight);
@@ -150,6 +185,40 @@ impl Tally {
         }
     }
 
+    /// Hands an interval of the warm-up over; at the start of the window the last one, however
+    /// short, so that nothing of the warm-up is left in the record.
+    fn on_warm_edge(&mut self, now: Nanos, syscalls: u64) {
+        let over = self.settled && now >= self.window.start;
+        let (index, edge) = self.warm;
+        let end = if over { self.window.start.min(edge) } else { edge };
+        // Without a warm-up, or with one of whole intervals, nothing is left at its end.
+        let some = end + WARM_BLOCK > edge;
+        let spare = if some { self.end.spare() } else { None };
+        let kept = match (self.record.take(), spare) {
+            (Some(mut record), Some(spare)) => {
+                record.end = end;
+                let (worker, usage) = (self.worker, self.usage);
+                let interval =
+                    WorkerInterval { worker, index, record, usage, warm: true, last: false };
+                self.end.hand_over(interval).err().or(Some(spare))
+            }
+            (record, spare) => record.or(spare),
+        };
+        self.record = kept;
+        while self.warm.1 <= now {
+            self.warm = (self.warm.0 + 1, self.warm.1 + WARM_BLOCK);
+        }
+        if over {
+            // Nothing is left in it, unless the recorder was late.
+            if let Some(record) = &mut self.record {
+                record.clear();
+            }
+            self.baseline = Some((clock::thread_cpu(), syscalls));
+            self.usage.spin = Nanos::ZERO;
+            self.usage.spin_syscalls = 0;
+        }
+    }
+
     fn swap(&mut self, spare: Box<IntervalRecord>) {
         let Some(record) = self.record.replace(spare) else { return };
         let interval = self.interval(record, false);
@@ -161,7 +230,8 @@ impl Tally {
 
     fn interval(&self, mut record: Box<IntervalRecord>, last: bool) -> WorkerInterval {
         record.end = self.edge;
-        WorkerInterval { worker: self.worker, index: self.index, record, usage: self.usage, last }
+        let (worker, index, usage) = (self.worker, self.index, self.usage);
+        WorkerInterval { worker, index, record, usage, warm: false, last }
     }
 
     fn measure(&mut self, syscalls: u64, in_flight: usize) {
@@ -175,7 +245,10 @@ impl Tally {
     /// Hands over what is left.
     pub(crate) fn finish(mut self, now: Nanos, syscalls: u64) {
         self.measure(syscalls, 0);
-        if let Some(record) = self.record.take() {
+        if let Some(mut record) = self.record.take() {
+            if self.baseline.is_none() {
+                record.clear();
+            }
             let mut interval = self.interval(record, true);
             interval.record.end = now;
             self.end.hand_over_last(interval);

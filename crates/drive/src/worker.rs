@@ -9,6 +9,7 @@
 
 use crate::Wait;
 use crate::connection::{Connection, State};
+use crate::horizon::Horizon;
 use crate::inserts::Inserts;
 use crate::links::Links;
 use crate::router::Router;
@@ -31,6 +32,8 @@ const BURST_MAX: u32 = 16;
 const SPIN: Nanos = Nanos::from_micros(100);
 /// No sleep is longer, so that a request to stop is seen.
 const SLEEP_MAX: Nanos = Nanos::from_millis(100);
+/// Between looks at a horizon that keeps what is due from being begun.
+const HOLD: Nanos = Nanos::from_millis(1);
 /// After a request to stop, answers are waited for no longer than this.
 const STOP_DRAIN_MAX: Nanos = Nanos::from_secs(2);
 
@@ -51,6 +54,8 @@ pub(crate) struct Worker<R: Ring, W: Witness> {
     pub(crate) source: Source,
     pub(crate) tally: Tally,
     pub(crate) window: Window,
+    /// Tells where the window starts.
+    horizon: Arc<Horizon>,
     warm: Sampler,
     measured: Sampler,
     pub(crate) inserts: Option<Inserts>,
@@ -91,6 +96,7 @@ pub(crate) struct Parts<W: Witness> {
     pub(crate) source: Source,
     pub(crate) tally: Tally,
     pub(crate) window: Window,
+    pub(crate) horizon: Arc<Horizon>,
     pub(crate) samplers: (Sampler, Sampler),
     pub(crate) inserts: Option<Inserts>,
     pub(crate) in_flight_max: usize,
@@ -103,7 +109,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     pub(crate) fn new(setup: Arc<Setup>, ring: R, links: Links, parts: Parts<W>) -> Self {
         let (connections, owners) = links;
         let key = vec![0; setup.encoder.plan().key_size_max()];
-        Self {
+        let mut worker = Self {
             ring,
             witness: parts.witness,
             dirty: Vec::with_capacity(connections.len()),
@@ -120,6 +126,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             source: parts.source,
             tally: parts.tally,
             window: parts.window,
+            horizon: parts.horizon,
             warm: parts.samplers.0,
             measured: parts.samplers.1,
             inserts: parts.inserts,
@@ -133,6 +140,23 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             cut_off: false,
             deadline: None,
             setup,
+        };
+        worker.look_ahead();
+        worker
+    }
+
+    /// Learns how far the warm-up goes, until it is known where the window starts.
+    fn look_ahead(&mut self) {
+        match self.horizon.get() {
+            (start, true) => {
+                self.window = self.window.starting(start);
+                self.source.settle(self.window);
+                self.tally.settle(self.window);
+            }
+            (horizon, false) => {
+                self.source.look_ahead(horizon);
+                self.tally.look_ahead();
+            }
         }
     }
 
@@ -141,6 +165,9 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         let mut events = Vec::with_capacity(512);
         loop {
             let now = clock::now();
+            if !self.source.is_settled() {
+                self.look_ahead();
+            }
             self.tally.tick(now, self.ring.syscalls().total(), self.slots.len());
             self.tell_health(now);
             if stop.load(Ordering::Relaxed) {
@@ -160,6 +187,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         }
         let now = clock::now();
         self.abandon(now);
+        self.tally.usage.inserts = self.measured.inserts().max(self.warm.inserts());
         self.tally.finish(clock::now(), self.ring.syscalls().total());
         Ok(self.witness)
     }
@@ -376,6 +404,9 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         for at in self.connections.iter().filter_map(Connection::wake_at) {
             until = until.min(at);
         }
+        if self.source.is_held() {
+            until = until.min(now + HOLD);
+        }
         let paused = self.paused.front().map(|&(at, _)| at);
         for at in self.deadline.into_iter().chain(paused) {
             until = until.min(at);
@@ -435,7 +466,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             self.deadline = Some(now + self.setup.timeout + SLEEP_MAX);
             self.abandon_unsent(now);
         }
-        self.slots.len() == 0 && self.source.next().is_none()
+        self.slots.len() == 0 && self.source.next().is_none() && !self.source.is_held()
     }
 
     /// Gives up what is in flight, of a run that was stopped.

@@ -2,9 +2,9 @@
 
 use admin::{ConnectError, QueryError, ReplicationError, RingError, SchemaError};
 use drive::{ControlError, DriveError};
-use record::RunDirError;
 use record::hlog::HlogWriteError;
 use record::table::TableError;
+use record::{RunDirError, Verdict};
 use stage::cassandra::{StartError, StopError};
 use stage::{ReadyError, SpawnError, TerminateError};
 use std::path::{Path, PathBuf};
@@ -191,6 +191,14 @@ impl From<StartError> for LabError {
 }
 
 impl LabError {
+    /// How a run ends because of it.
+    pub(crate) fn verdict(&self) -> Verdict {
+        match self.exit_status() {
+            130 => Verdict::Interrupted,
+            _ => Verdict::Failed,
+        }
+    }
+
     /// Exit status of the program: 1 ended early, 2 usage, 3 environment, 130 interrupted (design
     /// section 7).
     #[must_use]

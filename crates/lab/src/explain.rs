@@ -7,7 +7,7 @@ use drive::{Amount, Arrivals, create_keyspace, create_table, statement_texts};
 use stage::cassandra::{Options, heap_of};
 use std::fmt::Write as _;
 use std::path::Path;
-use units::CpuSet;
+use units::{CpuSet, Nanos};
 
 /// The text of `--dry-run`.
 #[must_use]
@@ -39,7 +39,13 @@ pub fn explain(trial: &Trial) -> String {
     for operation in &plan.run {
         line("operation", format!("{} {:.4} %", operation.name, operation.weight * 100.0));
     }
+    if trial.settle > Nanos::ZERO && !matches!(trial.target, TargetChoice::Reference { .. }) {
+        line("settle", format!("at most {} before each trial, as far as it is ours", trial.settle));
+    }
     line("drive", load_in_words(trial));
+    if trial.repeat > 1 {
+        line("repeat", format!("{} trials, seeds from {} on", trial.repeat, trial.seed));
+    }
     let workers = drive::workers(trial.client_cpus.len(), &trial.load.arrivals);
     let connections = drive::connections(trial.connections, workers);
     line(
@@ -99,5 +105,9 @@ fn load_in_words(trial: &Trial) -> String {
         Amount::Duration(duration) => format!("{duration}"),
         Amount::EveryKey => "every key once".to_owned(),
     };
-    format!("{arrivals}; warm {}, then {amount}", load.warm)
+    let warm = match trial.warm_until_steady {
+        true => format!("until steady, at most {}", load.warm),
+        false => load.warm.to_string(),
+    };
+    format!("{arrivals}; warm {warm}, then {amount}")
 }

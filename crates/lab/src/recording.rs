@@ -2,16 +2,35 @@
 //! interval.
 
 use crate::error::{LabError, log_failed};
+use crate::series::{Series, WINDOW_BLOCK, headline};
 use crate::trial::{Live, LiveInterval};
-use drive::{Interval, Observer, Window, WorkerUsage};
+use analyze::steady;
+use drive::{Interval, Observer, WARM_BLOCK, Window, WorkerUsage};
 use record::hlog::HlogWriter;
 use record::run_dir::{COUNTERS_CSV, LATENCY_HLOG};
 use record::table::{Counter, CountersWriter};
-use record::{Latency, OpNames, Outcome, TrialDir};
+use record::{OpNames, OpRecord, TrialDir};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
 use units::{Nanos, clock};
+
+/// No warm-up is found to be over before.
+const WARM_MIN: Nanos = Nanos::from_secs(5);
+
+/// Blocks of a warm-up between looks at it: a second.
+const LOOK_BLOCKS: usize = 4;
+
+/// The series of a run that is over.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    /// From the begin of the warm-up on.
+    pub(crate) warm: Series,
+    /// From the start of the window on.
+    pub(crate) window: Series,
+    /// The warm-up was found to be over; None where it was not asked.
+    pub(crate) became_steady: Option<bool>,
+}
 
 /// Writes intervals and shows them.
 pub(crate) struct Recording<'a> {
@@ -24,6 +43,7 @@ pub(crate) struct Recording<'a> {
     window_start: Nanos,
     before: Vec<WorkerUsage>,
     open_loop: bool,
+    series: Recorded,
 }
 
 impl<'a> Recording<'a> {
@@ -31,8 +51,14 @@ impl<'a> Recording<'a> {
         trial: &TrialDir,
         names: &'a [OpNames],
         open_loop: bool,
+        until_steady: bool,
         live: &'a mut dyn Live,
     ) -> Result<Self, LabError> {
+        let series = Recorded {
+            warm: Series::new(WARM_BLOCK),
+            window: Series::new(WINDOW_BLOCK),
+            became_steady: until_steady.then_some(false),
+        };
         Ok(Self {
             names,
             live,
@@ -43,16 +69,17 @@ impl<'a> Recording<'a> {
             window_start: Nanos::ZERO,
             before: Vec::new(),
             open_loop,
+            series,
         })
     }
 
     /// Writes what is buffered.
-    pub(crate) fn finish(mut self) -> Result<(), LabError> {
+    pub(crate) fn finish(mut self) -> Result<Recorded, LabError> {
         self.counters.flush()?;
         if let Some(hlog) = self.hlog {
             hlog.finish().map_err(log_failed(&self.hlog_path))?;
         }
-        Ok(())
+        Ok(self.series)
     }
 
     fn write(&mut self, interval: &Interval<'_>) -> Result<(), LabError> {
@@ -110,13 +137,29 @@ impl Observer for Recording<'_> {
         self.live.running(now, window);
     }
 
-    fn interval(&mut self, interval: Interval<'_>) -> Result<(), io::Error> {
-        let (mut latency, mut ok, mut errors) = (Latency::new(), 0, 0);
-        for op in &interval.record.ops {
-            latency.merge(if self.open_loop { &op.response } else { &op.service });
-            ok += op.count(Outcome::Ok);
-            errors += op.ops() - op.count(Outcome::Ok);
+    fn ends_warm_up(&self) -> bool {
+        self.series.became_steady.is_some()
+    }
+
+    fn warm(&mut self, interval: Interval<'_>) -> bool {
+        let (latency, ok) = headline(interval.record, self.open_loop);
+        let finished = self.series.warm.add(interval.record, &latency, ok);
+        let blocks = self.series.warm.blocks();
+        // Not at each block: the look takes some milliseconds.
+        let look = finished && blocks.len() % LOOK_BLOCKS == 0;
+        if look && self.series.became_steady == Some(false) {
+            let long = blocks.iter().map(|b| b.length_s).sum::<f64>() >= WARM_MIN.as_secs_f64();
+            let warm = long && steady::is_warm(blocks);
+            self.series.became_steady = Some(warm);
+            self.live.warming(warm);
         }
+        self.series.became_steady == Some(true)
+    }
+
+    fn interval(&mut self, interval: Interval<'_>) -> Result<(), io::Error> {
+        let (latency, ok) = headline(interval.record, self.open_loop);
+        let errors = interval.record.ops.iter().map(OpRecord::ops).sum::<u64>() - ok;
+        self.series.window.add(interval.record, &latency, ok);
         let length = interval.record.end.since(interval.record.start);
         self.live.interval(&LiveInterval {
             latency: &latency,

@@ -1,24 +1,27 @@
 //! One trial: provision -> create -> load -> warm -> run -> drain -> collect.
 
 use crate::caveats;
+use crate::course::Course;
 use crate::data::{self, Prepared};
-use crate::error::{LabError, log_failed};
-use crate::filling::{Filling, Pour, outcomes};
+use crate::driven::{analyzed_load, op_names, write_total};
+use crate::error::LabError;
+use crate::filling::{Filling, Pour};
 use crate::provision::{self, Provisioned, Storage, TargetChoice};
-use crate::recording::Recording;
+use crate::recording::{Recorded, Recording};
+use crate::repeats::{self, Done};
+use crate::settle::{self, Gate};
 use crate::stand_in;
 use crate::watchdog::Watchdog;
 use analyze::figures;
-use drive::{
-    Amount, Arrivals, Drive, Driven, Encoder, Ended, Load, TableName, Unwitnessed, Wait, Window,
-};
-use record::hlog::{HlogWriter, Intervals};
+use drive::{Arrivals, Drive, Driven, Encoder, Ended, Load, TableName, Unwitnessed, Wait, Window};
+use record::hlog::Intervals;
 use record::manifest::{Manifest, Verdict};
-use record::run_dir::{RAW, TOTAL_HLOG};
+use record::run_dir::{BLOCKS_CSV, RAW};
 use record::summary::{ClientCost, Summary, Target};
 use record::table::{TrialRow, TrialsWriter};
-use record::{Caveat, Latency, OpNames, RunDir, TrialDir};
+use record::{Caveat, Latency, OpNames, RunDir, TrialDir, utc};
 use serde_json::{Map, Value};
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -66,6 +69,13 @@ pub struct Trial {
     pub cpus_shared: bool,
     /// How hard, how long.
     pub load: Load,
+    /// The warm-up ends when it is steady, and after `load.warm` at the latest.
+    pub warm_until_steady: bool,
+    /// So long is waited at most until a database has nothing left to do for its load; zero does
+    /// not wait, and flushes nothing.
+    pub settle: Nanos,
+    /// So many trials, on the same rows.
+    pub repeat: u32,
     /// Connections over all workers; rounded up by [`drive::connections`].
     pub connections: usize,
     /// How workers wait.
@@ -125,6 +135,8 @@ pub trait Live {
     fn notice(&mut self, what: &str);
     /// So many of so many rows are loaded.
     fn loading(&mut self, done: u64, total: u64);
+    /// A warm-up that lasts until it is steady was looked at, and whether it is.
+    fn warming(&mut self, _steady: bool) {}
     /// The run goes on; some 20 times a second.
     fn running(&mut self, now: Nanos, window: &Window);
     /// An interval is over.
@@ -161,7 +173,8 @@ pub fn run(
     manifest.seeds.insert("workload".to_owned(), trial.seed);
     manifest.host = trial.host.clone();
     run_dir.write_json("manifest.json", &manifest)?;
-    let mut running = Running { trial, run_dir: &run_dir, manifest, live, stop };
+    let (run_dir, rows, number, ended) = (&run_dir, None, 1, false);
+    let mut running = Running { trial, run_dir, manifest, rows, number, ended, live, stop };
     match running.run() {
         Ok(finished) => Ok(finished),
         Err(error) => {
@@ -175,6 +188,12 @@ struct Running<'a> {
     trial: &'a Trial,
     run_dir: &'a RunDir,
     manifest: Manifest,
+    /// `trials.csv`, from the first row on.
+    rows: Option<TrialsWriter<File>>,
+    /// The trial that goes on.
+    number: u32,
+    /// It has said how it ended.
+    ended: bool,
     live: &'a mut dyn Live,
     stop: &'a Arc<AtomicBool>,
 }
@@ -190,16 +209,23 @@ struct Ready {
     caveats: Vec<Caveat>,
 }
 
+/// A trial whose operations are done.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    ready: &'a Ready,
+    trial_dir: &'a TrialDir,
+    names: &'a [OpNames],
+    driven: &'a Driven,
+}
+
 impl Running<'_> {
     /// Leaves the reason in the run directory; the error itself is shown by the caller.
     fn fail(&mut self, error: &LabError) {
-        let verdict = match error.exit_status() {
-            130 => Verdict::Interrupted,
-            _ => Verdict::Failed,
-        };
-        self.manifest.end(verdict, Some(error.to_string()), clock::wall());
+        self.manifest.end(error.verdict(), Some(error.to_string()), clock::wall());
         // The disk may be what failed.
-        let _ = self.run_dir.trial(1).map(|dir| self.write_trial_manifest(&dir));
+        if !self.ended {
+            let _ = self.run_dir.trial(self.number).map(|dir| self.write_trial_manifest(&dir));
+        }
         let _ = self.run_dir.write_json("manifest.json", &self.manifest);
         let _ = report::build(self.run_dir.path());
     }
@@ -213,6 +239,7 @@ impl Running<'_> {
         let watchdog = Watchdog::start(provisioned.processes(), self.stop.clone());
         let watchdog = watchdog.map_err(LabError::Thread)?;
         let died = || LabError::TargetDied { raw: trial_dir.path().join(RAW) };
+        let fills = ready.filling.is_some();
         if let Some(filling) = ready.filling.take() {
             let loaded = self.load(&ready, &filling, watchdog.halt());
             if watchdog.died() {
@@ -220,12 +247,79 @@ impl Running<'_> {
             }
             loaded?;
         }
-        let names = op_names(&self.trial.plan.run);
-        let driven = self.drive(&ready, &trial_dir, &names, watchdog.halt())?;
-        let death = watchdog.died().then(|| died().to_string());
+        let gate = settle::gate(self.trial, &provisioned, &ready.target, &ready.addresses, fills);
+        let mut done: Vec<Done> = Vec::new();
+        let mut failure = None;
+        for number in 1..=self.trial.repeat {
+            (self.number, self.ended) = (number, false);
+            let inserted = done.last().map(|done| done.inserted.clone()).unwrap_or_default();
+            let one = self.one(&ready, gate.as_ref(), inserted, watchdog.halt(), &|| {
+                watchdog.died().then(|| died().to_string())
+            });
+            match one {
+                Ok(one) => done.push(one),
+                // What was measured before stays.
+                Err(error) if !done.is_empty() => failure = Some(error),
+                Err(error) => return Err(error),
+            }
+            if failure.is_some() || done.last().is_some_and(|d| d.verdict != Verdict::Ok) {
+                break;
+            }
+        }
         drop(watchdog);
         provisioned.stop()?;
-        self.collect(&ready, &trial_dir, &names, &driven, death)
+        self.conclude(done, failure)
+    }
+
+    /// One trial of as many as there are, on rows that are there.
+    fn one(
+        &mut self,
+        ready: &Ready,
+        gate: Option<&Gate<'_>>,
+        inserted: Vec<u64>,
+        halt: &Arc<AtomicBool>,
+        death: &dyn Fn() -> Option<String>,
+    ) -> Result<Done, LabError> {
+        let trial_dir = self.run_dir.trial(self.number)?;
+        let mut manifest = self.trial_manifest();
+        if self.number > 1 {
+            manifest.started = utc::rfc3339(clock::wall().0 / 1_000_000_000);
+            trial_dir.write_json("manifest.json", &manifest)?;
+        }
+        let settled = gate.map(|gate| gate.pass(self.live, halt));
+        if let Some(settled) = &settled {
+            manifest.phases.insert("settle".to_owned(), settled.phase());
+        }
+        let names = op_names(&self.trial.plan.run);
+        let driven = self.drive(ready, &trial_dir, &names, inserted, halt);
+        let (driven, recorded) = match driven {
+            Ok(driven) => driven,
+            Err(error) => {
+                let verdict = error.verdict();
+                manifest.end(verdict, Some(error.to_string()), clock::wall());
+                // The disk may be what failed.
+                let _ = trial_dir.write_json("manifest.json", &manifest);
+                return Err(error);
+            }
+        };
+        let course = Course::of(&recorded, &driven);
+        course.notice().iter().for_each(|notice| self.live.notice(notice));
+        manifest.phases.extend(course.phases().map(|(name, value)| (name.to_owned(), value)));
+        trial_dir.write(BLOCKS_CSV, course.csv.as_bytes())?;
+        let more = settled.iter().filter_map(|s| s.caveat()).chain(course.caveats()).collect();
+        let parts = Parts { ready, trial_dir: &trial_dir, names: &names, driven: &driven };
+        self.collect(&parts, manifest, death(), more)
+    }
+
+    fn seed(&self) -> u64 {
+        repeats::seed(self.trial.seed, self.number)
+    }
+
+    /// The run's manifest for the trial that goes on.
+    fn trial_manifest(&self) -> Manifest {
+        let mut manifest = self.manifest.for_trial(self.number);
+        manifest.seeds.insert("workload".to_owned(), self.seed());
+        manifest
     }
 
     fn provision(&mut self, trial_dir: &TrialDir) -> Result<Provisioned, LabError> {
@@ -281,7 +375,7 @@ impl Running<'_> {
     }
 
     fn write_trial_manifest(&self, trial_dir: &TrialDir) -> Result<(), LabError> {
-        Ok(trial_dir.write_json("manifest.json", &self.manifest.for_trial(1))?)
+        Ok(trial_dir.write_json("manifest.json", &self.trial_manifest())?)
     }
 
     fn drive_of(&self, ready: &Ready) -> Drive {
@@ -297,7 +391,8 @@ impl Running<'_> {
             credentials: trial.credentials.clone(),
             connections: drive::connections(trial.connections, workers),
             cpus,
-            seed: trial.seed,
+            seed: self.seed(),
+            inserted: Vec::new(),
             intervals: Intervals::of(trial.interval),
             timeout: trial.timeout,
             retries: trial.retries,
@@ -332,26 +427,32 @@ impl Running<'_> {
         ready: &Ready,
         trial_dir: &TrialDir,
         names: &[OpNames],
+        inserted: Vec<u64>,
         halt: &Arc<AtomicBool>,
-    ) -> Result<Driven, LabError> {
-        let drive = self.drive_of(ready);
+    ) -> Result<(Driven, Recorded), LabError> {
+        let drive = Drive { inserted, ..self.drive_of(ready) };
         let workers = drive::workers(drive.cpus.len(), &drive.load.arrivals);
-        self.live.stage(&format!("driving {}", self.trial.plan.workload));
+        let of = match self.trial.repeat {
+            1 => String::new(),
+            all => format!(", trial {} of {all}", self.number),
+        };
+        self.live.stage(&format!("driving {}{of}", self.trial.plan.workload));
         let open_loop = matches!(drive.load.arrivals, Arrivals::Open { .. });
-        let mut recording = Recording::new(trial_dir, names, open_loop, self.live)?;
+        let until_steady = self.trial.warm_until_steady;
+        let mut recording = Recording::new(trial_dir, names, open_loop, until_steady, self.live)?;
         let driven = drive::run(&drive, vec![Unwitnessed; workers], &mut recording, halt);
-        recording.finish()?;
-        Ok(driven?.0)
+        let recorded = recording.finish()?;
+        Ok((driven?.0, recorded))
     }
 
     fn collect(
         &mut self,
-        ready: &Ready,
-        trial_dir: &TrialDir,
-        names: &[OpNames],
-        driven: &Driven,
+        parts: &Parts<'_>,
+        mut manifest: Manifest,
         death: Option<String>,
-    ) -> Result<Finished, LabError> {
+        more: Vec<Caveat>,
+    ) -> Result<Done, LabError> {
+        let Parts { ready, trial_dir, names, driven } = *parts;
         let first = driven.usage.iter().map(|u| u.first_scheduled).min().unwrap_or_default();
         let last = driven.usage.iter().map(|u| u.last_done).max().unwrap_or_default();
         let window = analyze::Window {
@@ -368,6 +469,7 @@ impl Running<'_> {
             .chain(death.iter().map(|why| Caveat::new("target-died", why.as_str())))
             .chain(self.trial.forewarned.iter().chain(&ready.caveats).cloned())
             .chain(figures.caveats)
+            .chain(more)
             .collect();
         let summary = Summary {
             schema: record::manifest::SCHEMA,
@@ -382,6 +484,7 @@ impl Running<'_> {
             latency_us: figures.latency_us,
             client: client_cost(driven, figures.ops),
             caveats,
+            repeats: None,
             run: self.run_dir.path().display().to_string(),
         };
         let (verdict, failure) = match death {
@@ -390,10 +493,29 @@ impl Running<'_> {
         };
         trial_dir.write_json("summary.json", &summary)?;
         write_total(trial_dir, names, driven)?;
-        self.write_row(&summary, &analyze::overall(&window), verdict)?;
+        let overall = analyze::overall(&window);
+        self.write_row(&summary, &overall, verdict)?;
+        manifest.caveats = summary.caveats.clone();
+        manifest.end(verdict, failure.clone(), clock::wall());
+        trial_dir.write_json("manifest.json", &manifest)?;
+        self.ended = true;
+        let inserted = driven.usage.iter().map(|u| u.inserts).collect();
+        let (number, seed) = (self.number, self.seed());
+        Ok(Done { number, seed, summary, overall, verdict, failure, inserted })
+    }
+
+    /// The run's own figures and its end.
+    fn conclude(
+        &mut self,
+        done: Vec<Done>,
+        failure: Option<LabError>,
+    ) -> Result<Finished, LabError> {
+        let ended = failure.map(|error| (error.verdict(), error.to_string()));
+        let run = repeats::conclude(done, self.trial.repeat, ended).ok_or(LabError::Interrupted)?;
+        let repeats::Run { summary, verdict, failure } = run;
         self.manifest.caveats = summary.caveats.clone();
+        self.manifest.repeats = summary.repeats.clone();
         self.manifest.end(verdict, failure.clone(), clock::wall());
-        self.write_trial_manifest(trial_dir)?;
         self.run_dir.write_json("manifest.json", &self.manifest)?;
         let run_dir = self.run_dir.path().to_owned();
         let report = report::build(&run_dir)?;
@@ -401,14 +523,17 @@ impl Running<'_> {
     }
 
     fn write_row(
-        &self,
+        &mut self,
         summary: &Summary,
         overall: &analyze::Overall,
         verdict: Verdict,
     ) -> Result<(), LabError> {
-        let mut table = TrialsWriter::new(self.run_dir.append("trials.csv")?);
+        let table = match &mut self.rows {
+            Some(table) => table,
+            rows => rows.insert(TrialsWriter::new(self.run_dir.append("trials.csv")?)),
+        };
         table.row(&TrialRow {
-            trial: 1,
+            trial: self.number,
             workload: summary.workload.clone(),
             target: summary.target.kind.clone(),
             factors: Vec::new(),
@@ -424,29 +549,6 @@ impl Running<'_> {
             caveats: summary.caveats.iter().map(|c| c.code.clone()).collect(),
         })?;
         Ok(())
-    }
-}
-
-fn op_names(operations: &[workload::Operation]) -> Vec<OpNames> {
-    let parts = |o: &workload::Operation| match o.steps.len() {
-        1 => Vec::new(),
-        _ => o.steps.iter().map(|s| s.name.to_owned()).collect(),
-    };
-    operations.iter().map(|o| OpNames { name: o.name.to_owned(), parts: parts(o) }).collect()
-}
-
-fn analyzed_load(load: &Load, driven: &Driven) -> analyze::Load {
-    match load.arrivals {
-        Arrivals::Closed { throttle: Some(_), .. } => analyze::Load::Throttled,
-        Arrivals::Closed { threads, .. } => analyze::Load::Closed { threads: threads as u64 },
-        Arrivals::Open { rate, .. } => analyze::Load::Open {
-            rate_s: rate.per_s(),
-            scheduled: match (driven.ended, load.amount) {
-                (Ended::Completed, Amount::Ops(ops)) => ops,
-                _ => outcomes(driven).total(),
-            },
-            done_in_window: driven.usage.iter().map(|u| u.done_in_window).sum(),
-        },
     }
 }
 
@@ -482,16 +584,4 @@ fn verdict(summary: &Summary, driven: &Driven, give_up: Nanos) -> (Verdict, Opti
         }
         Ended::Completed => (Verdict::Ok, None),
     }
-}
-
-fn write_total(trial_dir: &TrialDir, names: &[OpNames], driven: &Driven) -> Result<(), LabError> {
-    let base = clock::wall() - (clock::now() - driven.total.start);
-    let file = trial_dir.append(TOTAL_HLOG)?;
-    HlogWriter::new(std::io::BufWriter::new(file), base)
-        .and_then(|mut hlog| {
-            hlog.write_interval(names, &driven.total, driven.total.start)?;
-            hlog.finish()
-        })
-        .map_err(log_failed(&trial_dir.path().join(TOTAL_HLOG)))?;
-    Ok(())
 }

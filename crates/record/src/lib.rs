@@ -11,6 +11,7 @@ mod latency;
 pub mod manifest;
 mod op;
 mod outcome;
+pub mod repeats;
 pub mod run_dir;
 pub mod summary;
 pub mod table;

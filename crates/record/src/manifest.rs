@@ -4,6 +4,7 @@
 //! the verdict [`Verdict::Running`], and again when it ends, so that a crash leaves a readable
 //! directory.
 
+use crate::repeats::Repeats;
 use crate::{Caveat, utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -80,6 +81,12 @@ pub struct Manifest {
     pub failure: Option<String>,
     /// Reasons to trust the numbers less.
     pub caveats: Vec<Caveat>,
+    /// What a trial's time was spent on, by phase: `settle`, `warm`, `window`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub phases: Map<String, Value>,
+    /// The figures of all trials of a run that was repeated; absent from one that was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
 }
 
 impl Manifest {
@@ -102,6 +109,8 @@ impl Manifest {
             verdict: Verdict::Running,
             failure: None,
             caveats: Vec::new(),
+            phases: Map::new(),
+            repeats: None,
         }
     }
 

@@ -24,6 +24,8 @@ pub const TOTAL_HLOG: &str = "total.hlog";
 pub const LATENCY_HLOG: &str = "latency.hlog";
 /// Series over time.
 pub const COUNTERS_CSV: &str = "counters.csv";
+/// What was done over time, in blocks, warm-up included.
+pub const BLOCKS_CSV: &str = "blocks.csv";
 /// A row per trial.
 pub const TRIALS_CSV: &str = "trials.csv";
 /// Raw text of sources and logs, in a trial.

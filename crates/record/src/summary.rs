@@ -3,6 +3,7 @@
 //! The keys are stable (design section 4) and held to `schema/summary.schema.json` by a test. Times
 //! are microseconds and seconds as decimals; what does not exist is null, never 0.
 
+use crate::repeats::Repeats;
 use crate::{Caveat, Outcome};
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -43,6 +44,9 @@ pub struct Summary {
     pub client: ClientCost,
     /// Reasons to trust these numbers less.
     pub caveats: Vec<Caveat>,
+    /// Of a run that was repeated: all its trials; the figures above are those of its median one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
     /// The run directory.
     pub run: String,
 }

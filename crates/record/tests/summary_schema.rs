@@ -3,8 +3,9 @@
 // Helpers of a test may fail as the test itself may.
 #![allow(clippy::unwrap_used)]
 
+use record::repeats::{Repeat, Repeats, Spread};
 use record::summary::{ClientCost, JSON_SCHEMA, OpSummary, Outcomes, Stats, Summary, Target};
-use record::{Caveat, Outcome};
+use record::{Caveat, Outcome, Verdict};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -45,8 +46,37 @@ fn example() -> Summary {
                 .cure("Give it more cpus with --client-cpus."),
             Caveat::new("few-samples", "Few samples lie above these percentiles."),
         ],
+        repeats: None,
         run: "runs/20261120T110636Z-ycsb-f".into(),
     }
+}
+
+fn repeated() -> Summary {
+    let repeat = |trial: u32, ops_s: f64| Repeat {
+        trial,
+        seed: u64::from(trial),
+        verdict: Verdict::Ok,
+        ops_s,
+        service_us_p99: Some(900.0),
+        response_us_p99: None,
+        caveats: vec!["client-busy".into()],
+    };
+    let spread = Spread {
+        median: 2.0,
+        min: 1.0,
+        max: 3.0,
+        interval: (1.0, 3.0),
+        interval_kind: "min-max".into(),
+    };
+    let repeats = Repeats {
+        asked: 4,
+        median_trial: 2,
+        ops_s: spread.clone(),
+        service_us_p99: Some(spread),
+        response_us_p99: None,
+        trials: vec![repeat(1, 1.0), repeat(2, 2.0), repeat(3, 3.0)],
+    };
+    Summary { repeats: Some(repeats), ..example() }
 }
 
 fn is_valid(value: &Value) -> bool {
@@ -60,6 +90,25 @@ fn a_summary_keeps_to_the_schema_and_comes_back() {
     let value = serde_json::to_value(&summary).unwrap();
     assert!(is_valid(&value), "{value:#}");
     assert_eq!(serde_json::from_value::<Summary>(value).unwrap(), summary);
+}
+
+#[test]
+fn a_repeated_summary_keeps_to_the_schema_and_comes_back() {
+    let summary = repeated();
+    let value = serde_json::to_value(&summary).unwrap();
+    assert!(is_valid(&value), "{value:#}");
+    assert_eq!(serde_json::from_value::<Summary>(value.clone()).unwrap(), summary);
+    for (pointer, broken) in [
+        ("/repeats/median_trial", json!(0)),
+        ("/repeats/trials", json!([])),
+        ("/repeats/trials/0/verdict", json!("fine")),
+        ("/repeats/ops_s/interval", json!([1.0])),
+        ("/repeats/ops_s/interval_kind", json!("guess")),
+    ] {
+        let mut value = value.clone();
+        *value.pointer_mut(pointer).unwrap() = broken.clone();
+        assert!(!is_valid(&value), "{pointer} = {broken}");
+    }
 }
 
 #[test]

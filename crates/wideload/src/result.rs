@@ -3,6 +3,7 @@
 
 use lab::Finished;
 use record::Verdict;
+use record::repeats::{Repeats, Spread};
 use record::summary::{Stats, Summary};
 use std::fmt::Write as _;
 
@@ -43,6 +44,9 @@ pub(crate) fn block(finished: &Finished) -> String {
         .map(|(outcome, count)| format!("{} {count}", outcome.name()))
         .collect();
     let _ = writeln!(text, "\noutcomes  {}", outcomes.join(", "));
+    if let Some(repeats) = &summary.repeats {
+        let _ = writeln!(text, "repeats   {}", repeated(repeats));
+    }
     let _ = writeln!(text, "client    {}", client(summary));
     let _ = writeln!(text, "run       {}", finished.run_dir.display());
     let _ = writeln!(text, "report    {}", finished.report.display());
@@ -67,6 +71,25 @@ fn headline(summary: &Summary, verdict: Verdict) -> String {
         summary.duration_s,
         summary.errors
     )
+}
+
+/// The spread over trials; the rest of the block is of the median one.
+fn repeated(repeats: &Repeats) -> String {
+    let spread = |what: &str, spread: &Spread, digits: usize| {
+        let Spread { median, interval: (from, to), interval_kind, .. } = spread;
+        format!("{what} {median:.digits$} ({interval_kind} {from:.digits$} to {to:.digits$})")
+    };
+    let Repeats { asked, trials, median_trial, .. } = repeats;
+    let mut parts = vec![
+        format!("{} of {asked} trials, all else is of trial {median_trial}", trials.len()),
+        spread("op/s", &repeats.ops_s, 0),
+    ];
+    for (what, of) in
+        [("service p99 us", &repeats.service_us_p99), ("response p99 us", &repeats.response_us_p99)]
+    {
+        parts.extend(of.as_ref().map(|of| spread(what, of, 1)));
+    }
+    parts.join("\n          ")
 }
 
 fn row(text: &mut String, name: &str, stats: Option<Stats>) {

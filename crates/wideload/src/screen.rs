@@ -16,6 +16,8 @@ pub(crate) struct Screen {
     ops: Option<u64>,
     done: u64,
     figures: String,
+    until_steady: bool,
+    steady: bool,
 }
 
 impl Screen {
@@ -36,6 +38,23 @@ impl Screen {
             },
             done: 0,
             figures: String::new(),
+            until_steady: trial.warm_until_steady,
+            steady: false,
+        }
+    }
+
+    fn warming_text(&self, now: Nanos, window: &Window) -> String {
+        let left_s = window.start.since(now).as_secs_f64().ceil();
+        match (self.until_steady, self.steady) {
+            (false, _) => format!("warming up, {left_s:.0} s left"),
+            (true, true) => "warming up: steady".to_owned(),
+            (true, false) => {
+                let (warmed_s, all_s) = (
+                    now.since(window.begin).as_secs_f64(),
+                    window.start.since(window.begin).as_secs_f64(),
+                );
+                format!("warming up: not yet steady, {warmed_s:.0} s of at most {all_s:.0} s")
+            }
         }
     }
 
@@ -52,7 +71,7 @@ fn style(template: &str) -> ProgressStyle {
 
 impl Live for Screen {
     fn stage(&mut self, what: &str) {
-        self.loading = false;
+        (self.loading, self.steady, self.done) = (false, false, 0);
         self.bar.set_style(style("{spinner} {msg}"));
         self.bar.set_message(what.to_owned());
         self.bar.tick();
@@ -77,9 +96,13 @@ impl Live for Screen {
         self.bar.set_position(done);
     }
 
+    fn warming(&mut self, steady: bool) {
+        self.steady = steady;
+    }
+
     fn running(&mut self, now: Nanos, window: &Window) {
         let text = if now < window.start {
-            format!("warming up, {:.0} s left", window.start.since(now).as_secs_f64().ceil())
+            self.warming_text(now, window)
         } else {
             let left = match (self.ops, window.end) {
                 (Some(ops), _) if ops > self.done && self.done > 0 => {

@@ -68,6 +68,12 @@ impl InsertWindow {
         }
     }
 
+    /// Goes on behind `inserts` own inserts that were finished before. For a window in which
+    /// nothing was noted yet.
+    pub fn skip(&mut self, inserts: u64) {
+        self.contiguous = self.contiguous.max(inserts);
+    }
+
     /// Notes that the insert of `key` is finished, well or not.
     ///
     /// # Errors

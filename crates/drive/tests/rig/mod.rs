@@ -80,6 +80,7 @@ pub(crate) fn drive(
         connections: drive::connections(2, workers),
         cpus: vec![CpuId(0); workers],
         seed: 7,
+        inserted: Vec::new(),
         intervals: Intervals::of(Nanos::from_millis(200)),
         timeout: Nanos::from_secs(5),
         retries: 0,

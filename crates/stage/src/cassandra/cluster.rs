@@ -11,6 +11,7 @@
 //! in its own way.
 
 use super::data::{Data, DataError};
+use super::flush::{self, Jmx};
 use super::jvm::{self, Files};
 use super::yaml::{self, SettingError};
 use super::{PrepareError, Prepared, ensure_ports_free, probe};
@@ -148,6 +149,7 @@ pub struct Instance {
     address: SocketAddr,
     cpus: CpuSet,
     system_log: PathBuf,
+    jmx: Option<Jmx>,
     child: Child,
 }
 
@@ -174,6 +176,10 @@ impl Instance {
     #[must_use]
     pub fn process(&self) -> ProcessId {
         self.child.id()
+    }
+
+    pub(crate) fn jmx(&self) -> Option<&Jmx> {
+        self.jmx.as_ref()
     }
 
     fn not_up(&self, what: String, last_lines: Vec<String>) -> StartError {
@@ -240,14 +246,16 @@ impl Cluster {
             1 => Nanos::ZERO,
             _ => RING_DELAY,
         };
-        let argv = jvm::argv(
-            &prepared.install,
-            &prepared.java,
-            &prepared.heap,
-            ring_delay,
-            &files,
-            &prepared.jvm,
-        );
+        // Nobody flushes what has outlived this process.
+        let port = if placement.detached { None } else { flush::free_port(&prepared.jvm) };
+        let jmx = port.map(|port| Jmx {
+            port,
+            home: files.storage.join("tmp"),
+            log: logs.join(format!("{name}-flush.log")),
+        });
+        let own: Vec<_> = port.map(flush::flag).into_iter().chain(prepared.jvm.clone()).collect();
+        let argv =
+            jvm::argv(&prepared.install, &prepared.java, &prepared.heap, ring_delay, &files, &own);
         write(&logs.join(format!("{name}-command.txt")), &in_lines(&argv))?;
         let cpus = placement.cpus.get(index).or(placement.cpus.first());
         let cpus = cpus.cloned().unwrap_or_default();
@@ -264,7 +272,7 @@ impl Cluster {
         };
         let address = SocketAddr::V4(prepared.ring.cql(index));
         let system_log = logs.join(format!("{name}-system.log"));
-        Ok(Instance { name, address, cpus, system_log, child })
+        Ok(Instance { name, address, cpus, system_log, jmx, child })
     }
 
     /// Waits until every instance answers and knows all others.
@@ -313,6 +321,11 @@ impl Cluster {
             return Err(instance.not_up(what, instance.child.last_lines()));
         }
         Ok(())
+    }
+
+    /// The JVM and the jars that tools are run with.
+    pub(crate) fn tools(&self) -> (&Path, OsString) {
+        (&self.prepared.java.program, jvm::class_path(&self.prepared.install))
     }
 
     /// Its instances.

@@ -4,7 +4,7 @@
 //! where they win. Source: `jvm-server.options`, `jvm8-`, `jvm11-` and `jvm17-server.options` of
 //! Cassandra 4.1 and 5.0 (which packages of Java it reaches into, how it sets the collector), and
 //! its `cassandra-env.sh`; where those files are at hand they are read instead. Limits: the
-//! collector is G1 also on Java 8; JMX listens only if the user's flags say so.
+//! collector is G1 also on Java 8.
 
 use super::cache::option;
 use super::heap::{Heap, direct};
@@ -137,10 +137,15 @@ pub(crate) fn argv(
     }
     argv.extend(own.iter().map(OsString::from));
     argv.push("-cp".into());
-    let wildcards = install.jar_dirs.iter().map(|dir| dir.join("*").into_os_string());
-    argv.push(wildcards.collect::<Vec<_>>().join(":".as_ref()));
+    argv.push(class_path(install));
     argv.push(MAIN.into());
     argv
+}
+
+/// All jars.
+pub(crate) fn class_path(install: &Install) -> OsString {
+    let wildcards = install.jar_dirs.iter().map(|dir| dir.join("*").into_os_string());
+    wildcards.collect::<Vec<_>>().join(":".as_ref())
 }
 
 /// The flags of the original for a JVM of this major version.

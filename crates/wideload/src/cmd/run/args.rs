@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use std::path::PathBuf;
+use std::str::FromStr;
 use units::{Count, CpuSet, Nanos, Rate};
 use wire::cql::Consistency;
 
@@ -12,11 +13,32 @@ Examples:
   wideload run ycsb:c --records 1M --ops 5M --threads 256
   wideload run ycsb:a -p readproportion=0 -p updateproportion=1 -p writeallfields=true
   wideload run ycsb:a --target cassandra               # Cassandra 5.0.5, started and stopped
+  wideload run ycsb:a --target cassandra --warm auto --duration 60s --repeat 3
   wideload run ycsb:a --dry-run                        # what would be done
 
 Exit status:
   0 done (see the caveats); 1 ended early or more than 1 % errors; 2 usage; 3 environment;
   130 Ctrl-C";
+
+/// Time before the measured window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WarmUp {
+    /// So long.
+    For(Nanos),
+    /// Until it is steady.
+    Auto,
+}
+
+impl FromStr for WarmUp {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "auto" => Ok(Self::Auto),
+            time => time.parse().map(Self::For).map_err(|e| format!("{e}, or the word auto")),
+        }
+    }
+}
 
 /// How operations of an open loop arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -134,9 +156,25 @@ pub(crate) struct Args {
     /// Measured time, like 30s [default: 10s]
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub(crate) duration: Option<Nanos>,
-    /// Time before the measured window
-    #[arg(long, value_name = "TIME", default_value = "3s", help_heading = "Load")]
-    pub(crate) warm: Nanos,
+    /// Time before the measured window; auto: until throughput and latency are steady
+    #[arg(long, value_name = "TIME|auto", default_value = "3s", help_heading = "Load")]
+    pub(crate) warm: WarmUp,
+    /// With --warm auto: measure after so long, steady or not [default: 2m]
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub(crate) warm_max: Option<Nanos>,
+    /// Wait at most so long until a database has nothing left to do for its load, before each
+    /// trial; one that was started for the run is flushed first. 0s does neither [default: 1m]
+    #[arg(long, value_name = "TIME", requires = "target", help_heading = "Load")]
+    pub(crate) settle: Option<Nanos>,
+    /// Trials on the same rows, with seeds that count up; the median one by op/s is the result
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+        help_heading = "Load"
+    )]
+    pub(crate) repeat: u32,
     /// Logical clients, one operation each in flight; with --rate the bound of operations in
     /// flight [default: 64]
     #[arg(

@@ -1,6 +1,6 @@
 //! From flags and properties to a trial: defaults filled in, contradictions refused.
 
-use super::args::{Args, ArrivalKind, StorageKind, WaitKind};
+use super::args::{Args, ArrivalKind, StorageKind, WaitKind, WarmUp};
 use super::password;
 use crate::exit::Exit;
 use anyhow::{Context as _, anyhow, bail};
@@ -17,12 +17,16 @@ use workload::ycsb::{self, Properties, YcsbPlan};
 /// Native defaults (design section 7).
 const THREADS: u32 = 64;
 const DURATION: Nanos = Nanos::from_secs(10);
+const WARM_MAX: Nanos = Nanos::from_secs(120);
+const SETTLE: Nanos = Nanos::from_secs(60);
 const CONNECTIONS_MIN: usize = 8;
 const REMOTE_CPUS_MAX: usize = 8;
 
 /// Limits below which a flag's value makes no sense.
 const INTERVAL_MIN: Nanos = Nanos::from_millis(10);
 const TIMEOUT_MIN: Nanos = Nanos::from_millis(1);
+/// Nothing is called steady sooner.
+const WARM_MAX_MIN: Nanos = Nanos::from_secs(10);
 
 pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
     check(args).map_err(Exit::usage)?;
@@ -51,6 +55,9 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         client_cpus: cpus.client,
         cpus_shared: cpus.shared,
         load,
+        warm_until_steady: args.warm == WarmUp::Auto,
+        settle: args.settle.unwrap_or(SETTLE),
+        repeat: args.repeat,
         connections: drive::connections(wanted, workers),
         wait,
         consistency: args.consistency,
@@ -92,6 +99,11 @@ fn check(args: &Args) -> anyhow::Result<()> {
     at_least("--timeout", args.timeout, TIMEOUT_MIN)?;
     at_least("--give-up", args.give_up, TIMEOUT_MIN)?;
     at_least("--duration", args.duration.unwrap_or(DURATION), TIMEOUT_MIN)?;
+    match (args.warm, args.warm_max) {
+        (WarmUp::For(_), Some(_)) => bail!("--warm-max bounds --warm auto: give that, or leave it"),
+        (_, Some(max)) => at_least("--warm-max", max, WARM_MAX_MIN)?,
+        _ => {}
+    }
     if args.ops.is_some_and(|ops| ops.0 == 0) {
         bail!("--ops 0 measures nothing: give at least 1");
     }
@@ -171,7 +183,11 @@ fn load(args: &Args, settings: &ycsb::Settings) -> anyhow::Result<Load> {
         (None, None, Some(ops), None) => Amount::Ops(ops),
         (None, None, None, duration) => Amount::Duration(duration.unwrap_or(DURATION)),
     };
-    Ok(Load { arrivals, amount, warm: args.warm })
+    let warm = match args.warm {
+        WarmUp::For(time) => time,
+        WarmUp::Auto => args.warm_max.unwrap_or(WARM_MAX),
+    };
+    Ok(Load { arrivals, amount, warm })
 }
 
 /// The word for --target that is no host.
@@ -254,6 +270,14 @@ fn is_loopback(host: &str) -> bool {
     name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+fn choice_text(choice: LoadChoice) -> &'static str {
+    match choice {
+        LoadChoice::Load => "yes",
+        LoadChoice::Skip => "no",
+        LoadChoice::Undecided => "where the rows are not there",
+    }
+}
+
 /// Every flag as it was resolved, for the manifest.
 fn recorded(args: &Args, trial: &Trial) -> Map<String, Value> {
     let (ops, duration) = match trial.load.amount {
@@ -268,6 +292,10 @@ fn recorded(args: &Args, trial: &Trial) -> Map<String, Value> {
     let arrivals = match args.arrivals {
         ArrivalKind::Poisson => "poisson",
         ArrivalKind::Constant => "constant",
+    };
+    let warm = match args.warm {
+        WarmUp::For(time) => time.to_string(),
+        WarmUp::Auto => "auto".to_owned(),
     };
     let files: Vec<_> = args.property_file.iter().map(|p| p.display().to_string()).collect();
     let settings = json!({
@@ -291,16 +319,15 @@ fn recorded(args: &Args, trial: &Trial) -> Map<String, Value> {
         "protocol": wire::cql::VERSION,
         "engine": "epoll",
         "records": trial.plan.keys.records,
-        "load": match trial.load_choice {
-            LoadChoice::Load => "yes",
-            LoadChoice::Skip => "no",
-            LoadChoice::Undecided => "where the rows are not there",
-        },
+        "load": choice_text(trial.load_choice),
         "properties": args.property,
         "property-files": files,
         "ops": ops,
         "duration": duration,
-        "warm": trial.load.warm.to_string(),
+        "warm": warm,
+        "warm-max": trial.warm_until_steady.then(|| trial.load.warm.to_string()),
+        "settle": trial.settle.to_string(),
+        "repeat": trial.repeat,
         "threads": threads,
         "rate": rate.map(|r| r.to_string()),
         "arrivals": rate.map(|_| arrivals),
