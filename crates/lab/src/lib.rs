@@ -5,11 +5,15 @@
 //! directory. Phases: provision -> create -> load -> warm -> run -> drain -> collect; whatever was
 //! started is stopped on every way out.
 
+mod capture;
 mod caveats;
+mod compactions;
 mod data;
+mod data_size;
 mod error;
 mod explain;
 mod filling;
+mod local_target;
 mod marker;
 mod provision;
 mod recording;

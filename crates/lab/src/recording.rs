@@ -1,12 +1,14 @@
 //! What of a run goes to disk while it runs: the interval log and the client's counters, once per
-//! interval.
+//! interval, and what the host does, once a second.
 
+use crate::capture::Capture;
 use crate::error::{LabError, log_failed};
 use crate::trial::{Live, LiveInterval};
+use analyze::Course;
 use drive::{Interval, Observer, Window, WorkerUsage};
 use record::hlog::HlogWriter;
 use record::run_dir::{COUNTERS_CSV, LATENCY_HLOG};
-use record::table::{Counter, CountersWriter};
+use record::table::{Counter, CountersWriter, TableError};
 use record::{Latency, OpNames, Outcome, TrialDir};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -24,6 +26,9 @@ pub(crate) struct Recording<'a> {
     window_start: Nanos,
     before: Vec<WorkerUsage>,
     open_loop: bool,
+    capture: Capture,
+    /// Of a tick, which cannot return it; the next interval does.
+    failure: Option<TableError>,
 }
 
 impl<'a> Recording<'a> {
@@ -31,6 +36,7 @@ impl<'a> Recording<'a> {
         trial: &TrialDir,
         names: &'a [OpNames],
         open_loop: bool,
+        capture: Capture,
         live: &'a mut dyn Live,
     ) -> Result<Self, LabError> {
         Ok(Self {
@@ -43,16 +49,20 @@ impl<'a> Recording<'a> {
             window_start: Nanos::ZERO,
             before: Vec::new(),
             open_loop,
+            capture,
+            failure: None,
         })
     }
 
-    /// Writes what is buffered.
-    pub(crate) fn finish(mut self) -> Result<(), LabError> {
+    /// Writes what is left; what the host did, None of a run that ended in its warm-up.
+    pub(crate) fn finish(mut self) -> Result<Option<Course>, LabError> {
+        let (rows, course) = self.capture.finish();
+        rows.iter().try_for_each(|row| self.counters.write(row))?;
         self.counters.flush()?;
         if let Some(hlog) = self.hlog {
             hlog.finish().map_err(log_failed(&self.hlog_path))?;
         }
-        Ok(())
+        Ok(course)
     }
 
     fn write(&mut self, interval: &Interval<'_>) -> Result<(), LabError> {
@@ -108,9 +118,17 @@ impl<'a> Recording<'a> {
 impl Observer for Recording<'_> {
     fn tick(&mut self, now: Nanos, window: &Window) {
         self.live.running(now, window);
+        for row in self.capture.tick(now, window.start) {
+            if let Err(error) = self.counters.write(&row) {
+                self.failure.get_or_insert(error);
+            }
+        }
     }
 
     fn interval(&mut self, interval: Interval<'_>) -> Result<(), io::Error> {
+        if let Some(error) = self.failure.take() {
+            return Err(io::Error::other(error));
+        }
         let (mut latency, mut ok, mut errors) = (Latency::new(), 0, 0);
         for op in &interval.record.ops {
             latency.merge(if self.open_loop { &op.response } else { &op.service });

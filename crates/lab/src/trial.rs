@@ -1,17 +1,22 @@
 //! One trial: provision -> create -> load -> warm -> run -> drain -> collect.
 
+use crate::capture::Capture;
 use crate::caveats;
+use crate::compactions;
 use crate::data::{self, Prepared};
+use crate::data_size::DataSize;
 use crate::error::{LabError, log_failed};
 use crate::filling::{Filling, Pour, outcomes};
+use crate::local_target::LocalTarget;
 use crate::provision::{self, Provisioned, Storage, TargetChoice};
 use crate::recording::Recording;
 use crate::stand_in;
 use crate::watchdog::Watchdog;
-use analyze::figures;
+use analyze::{Course, figures};
 use drive::{
     Amount, Arrivals, Drive, Driven, Encoder, Ended, Load, TableName, Unwitnessed, Wait, Window,
 };
+use machine::Machine;
 use record::hlog::{HlogWriter, Intervals};
 use record::manifest::{Manifest, Verdict};
 use record::run_dir::{RAW, TOTAL_HLOG};
@@ -20,7 +25,7 @@ use record::table::{TrialRow, TrialsWriter};
 use record::{Caveat, Latency, OpNames, RunDir, TrialDir};
 use serde_json::{Map, Value};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{CpuSet, Credentials, Nanos, clock};
@@ -62,8 +67,6 @@ pub struct Trial {
     pub target_cpus: CpuSet,
     /// One worker on each.
     pub client_cpus: CpuSet,
-    /// Client and target are on the same cpus.
-    pub cpus_shared: bool,
     /// How hard, how long.
     pub load: Load,
     /// Connections over all workers; rounded up by [`drive::connections`].
@@ -185,6 +188,8 @@ struct Ready {
     ids: Vec<Vec<u8>>,
     ring: Option<Arc<Ring>>,
     filling: Option<Filling>,
+    local: LocalTarget,
+    machine: Machine,
     caveats: Vec<Caveat>,
 }
 
@@ -219,11 +224,17 @@ impl Running<'_> {
             loaded?;
         }
         let names = op_names(&self.trial.plan.run);
-        let driven = self.drive(&ready, &trial_dir, &names, watchdog.halt())?;
+        let (driven, course) = self.drive(&ready, &trial_dir, &names, watchdog.halt())?;
         let death = watchdog.died().then(|| died().to_string());
+        let (trial, machine) = (self.trial, &ready.machine);
+        let mut host =
+            caveats::of_host(trial, &ready.target, &ready.local, machine, course.as_ref());
+        if driven.ended == Ended::Completed && death.is_none() {
+            host.extend(self.ask_for_compactions(&ready));
+        }
         drop(watchdog);
         provisioned.stop()?;
-        self.collect(&ready, &trial_dir, &names, &driven, death)
+        self.collect(&ready, &trial_dir, &names, &driven, death, host)
     }
 
     fn provision(&mut self, trial_dir: &TrialDir) -> Result<Provisioned, LabError> {
@@ -248,9 +259,8 @@ impl Running<'_> {
     fn prepare(&mut self, provisioned: &Provisioned) -> Result<Ready, LabError> {
         let trial = self.trial;
         self.live.stage(&format!("preparing {}", trial.table.quoted()));
-        let ours = provisioned.is_ours();
         let prepared = data::prepare(trial, provisioned, self.live)?;
-        let Prepared { ids, filling, version, addresses, ring, caveats } = prepared;
+        let Prepared { ids, filling, version, addresses, ring, mut caveats } = prepared;
         let encoder =
             Arc::new(Encoder::new(trial.plan.clone(), &trial.table, &ids, trial.consistency));
         let kind = match &trial.target {
@@ -267,15 +277,33 @@ impl Running<'_> {
         };
         let target = Target { kind: kind.to_owned(), version, protocol: Some(wire::cql::VERSION) };
         let listed: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        let local = LocalTarget::of(trial, provisioned, &addresses);
+        let machine = Machine::read(Path::new("/"))?;
+        let data = DataSize::of(&trial.plan, &target, &local, &machine);
+        caveats.extend(data.caveat(&trial.plan, &target));
         self.manifest.target = serde_json::json!({
             "kind": target.kind,
             "version": target.version,
             "protocol": target.protocol,
             "addresses": listed,
-            "cpus": if ours { Some(trial.target_cpus.to_string()) } else { None },
+            "cpus": (!local.cpus.is_empty()).then(|| local.cpus.to_string()),
+            "data": data.facts(),
             "started": provisioned.facts,
         });
-        Ok(Ready { addresses, target, encoder, ids, ring, filling, caveats })
+        Ok(Ready { addresses, target, encoder, ids, ring, filling, local, machine, caveats })
+    }
+
+    /// After the window, so that the control plane is silent within it.
+    fn ask_for_compactions(&mut self, ready: &Ready) -> Option<Caveat> {
+        if !compactions::is_cassandra(&ready.target) {
+            return None;
+        }
+        let credentials = self.trial.credentials.as_ref();
+        let tasks = compactions::under_way(&ready.addresses, credentials);
+        if let Value::Object(facts) = &mut self.manifest.target {
+            facts.insert("compactions_at_end".to_owned(), tasks.as_ref().map(Vec::len).into());
+        }
+        compactions::caveat(&tasks.unwrap_or_default())
     }
 
     fn write_trial_manifest(&self, trial_dir: &TrialDir) -> Result<(), LabError> {
@@ -331,15 +359,18 @@ impl Running<'_> {
         trial_dir: &TrialDir,
         names: &[OpNames],
         halt: &Arc<AtomicBool>,
-    ) -> Result<Driven, LabError> {
+    ) -> Result<(Driven, Option<Course>), LabError> {
         let drive = self.drive_of(ready);
         let workers = drive::workers(drive.cpus.len(), &drive.load.arrivals);
         self.live.stage(&format!("driving {}", self.trial.plan.workload));
         let open_loop = matches!(drive.load.arrivals, Arrivals::Open { .. });
-        let mut recording = Recording::new(trial_dir, names, open_loop, self.live)?;
+        let local = &ready.local;
+        let watched = caveats::watched(self.trial, local);
+        let capture = Capture::new(watched, local.processes.clone(), !local.unknown.is_empty());
+        let mut recording = Recording::new(trial_dir, names, open_loop, capture, self.live)?;
         let driven = drive::run(&drive, vec![Unwitnessed; workers], &mut recording, halt);
-        recording.finish()?;
-        Ok(driven?.0)
+        let course = recording.finish()?;
+        Ok((driven?.0, course))
     }
 
     fn collect(
@@ -349,6 +380,7 @@ impl Running<'_> {
         names: &[OpNames],
         driven: &Driven,
         death: Option<String>,
+        host: Vec<Caveat>,
     ) -> Result<Finished, LabError> {
         let first = driven.usage.iter().map(|u| u.first_scheduled).min().unwrap_or_default();
         let last = driven.usage.iter().map(|u| u.last_done).max().unwrap_or_default();
@@ -359,12 +391,13 @@ impl Running<'_> {
             load: analyzed_load(&self.trial.load, driven),
         };
         let figures = figures(&window);
-        let caveats: Vec<Caveat> = caveats::of(self.trial, &ready.target, driven)
+        let caveats: Vec<Caveat> = caveats::of(self.trial, &ready.target, driven, &window)
             .into_iter()
             // Nobody interrupted a run whose target died.
             .filter(|caveat| death.is_none() || caveat.code != "interrupted")
             .chain(death.iter().map(|why| Caveat::new("target-died", why.as_str())))
             .chain(ready.caveats.iter().cloned())
+            .chain(host)
             .chain(figures.caveats)
             .collect();
         let summary = Summary {

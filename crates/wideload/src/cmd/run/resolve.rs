@@ -48,7 +48,6 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         write_into_existing: args.write_into_existing,
         target_cpus: cpus.target,
         client_cpus: cpus.client,
-        cpus_shared: cpus.shared,
         load,
         connections: drive::connections(wanted, workers),
         wait,
@@ -313,6 +312,7 @@ fn recorded(args: &Args, trial: &Trial) -> Map<String, Value> {
         "workers": drive::workers(trial.client_cpus.len(), &trial.load.arrivals),
         "wait": if trial.wait == Wait::Spin { "spin" } else { "sleep" },
         "interval": trial.interval.to_string(),
+        "strict": args.strict,
     });
     match settings {
         Value::Object(map) => map,
