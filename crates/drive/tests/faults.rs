@@ -245,35 +245,6 @@ fn what_was_due_and_never_sent_is_counted_when_the_drain_ends() {
     assert!(timeouts.min().0 as f64 >= drive.timeout.0 as f64 * 0.99, "{}", timeouts.min());
 }
 
-struct Unobserved;
-
-impl Observer for Unobserved {
-    fn interval(&mut self, _: Interval<'_>) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A target that swallows everything, asked for 50,000 operations over one connection.
-fn swallowed(in_flight_max: usize) -> (u64, u64) {
-    let mock = mock(|_| Act::Swallow);
-    let load = open("100k/s", Amount::Duration(Nanos::from_millis(500)), in_flight_max);
-    let drive = drive(mock.address, &encoder(), 1, load);
-    let drive = Drive { connections: 1, timeout: Nanos::from_secs(3), ..drive };
-    // Giving so many up takes longer than an interval, which then comes with the next.
-    let (driven, _) =
-        drive::run(&drive, vec![Unwitnessed], &mut Unobserved, &Arc::default()).unwrap();
-    assert_eq!(ops(&driven), 50_000);
-    (driven.usage[0].full_in_flight, driven.usage[0].full_streams)
-}
-
-#[test]
-fn which_bound_was_full_is_counted() {
-    let (in_flight, streams) = swallowed(16);
-    assert!(in_flight > 0 && streams == 0, "{in_flight} {streams}: 16 in flight are few");
-    let (in_flight, streams) = swallowed(60_000);
-    assert!(in_flight == 0 && streams > 0, "{in_flight} {streams}: a connection has 32768 ids");
-}
-
 #[test]
 fn a_target_that_never_answers_is_given_up() {
     let mock = mock(|_| Act::Swallow);

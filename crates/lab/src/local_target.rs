@@ -31,8 +31,8 @@ impl LocalTarget {
             addresses.iter().partition(|address| listener::is_here(address.ip()));
         let mut found = Self { all_here: elsewhere.is_empty(), ..Self::default() };
         let mut cpus: Vec<CpuId> = Vec::new();
-        for address in here {
-            match listener::of(address) {
+        for (listener, address) in listener::at(&here).into_iter().zip(here) {
+            match listener {
                 Some(listener) if found.processes.contains(&listener.process) => {}
                 Some(listener) => {
                     found.processes.push(listener.process);

@@ -6,6 +6,7 @@
 
 use crate::process::ProcessId;
 use crate::verify::field;
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use units::{CpuId, CpuSet};
@@ -28,14 +29,20 @@ pub fn is_here(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// The process that listens at `address`, if it can be found.
+/// The processes that listen at `addresses`, in their order; None where none can be found. All of
+/// this host's processes are looked through once.
 #[must_use]
-pub fn of(address: SocketAddr) -> Option<Listener> {
-    let inode = ["/proc/net/tcp", "/proc/net/tcp6"]
+pub fn at(addresses: &[SocketAddr]) -> Vec<Option<Listener>> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
+    let tables = tables.map(|table| fs::read_to_string(table).unwrap_or_default());
+    let inodes: Vec<Option<u64>> = addresses
         .iter()
-        .find_map(|table| inode_of(&fs::read_to_string(table).ok()?, address))?;
-    let pid = owner(inode)?;
-    Some(Listener { process: ProcessId::of(pid).ok()?, cpus: cpus_of(pid)? })
+        .map(|address| tables.iter().find_map(|table| inode_of(table, *address)))
+        .collect();
+    let owners = owners(&inodes.iter().flatten().copied().collect::<Vec<_>>());
+    let listener =
+        |pid: u32| Some(Listener { process: ProcessId::of(pid).ok()?, cpus: cpus_of(pid)? });
+    inodes.iter().map(|inode| listener(*owners.get(&(*inode)?)?)).collect()
 }
 
 /// The socket that listens at an address, or at all of this host's with its port.
@@ -70,18 +77,26 @@ fn parse_ip(hex: &str) -> Option<IpAddr> {
     }
 }
 
-/// The process that has a socket open.
-fn owner(inode: u64) -> Option<u32> {
-    let socket = format!("socket:[{inode}]");
-    let has = |pid: &u32| {
-        let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-        files.flatten().any(|file| {
-            fs::read_link(file.path()).is_ok_and(|target| target.as_os_str() == socket.as_str())
-        })
-    };
-    let entries = fs::read_dir("/proc").ok()?;
+/// Which processes have these sockets open: inode -> pid.
+fn owners(inodes: &[u64]) -> BTreeMap<u64, u32> {
+    let mut owners = BTreeMap::new();
+    let Ok(entries) = fs::read_dir("/proc") else { return owners };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.into_iter().find(has)
+    for pid in pids {
+        if owners.len() == inodes.len() {
+            break;
+        }
+        let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
+        for target in files.flatten().filter_map(|file| fs::read_link(file.path()).ok()) {
+            let inode = target.to_str().and_then(|t| t.strip_prefix("socket:[")?.strip_suffix(']'));
+            if let Some(inode) = inode.and_then(|inode| inode.parse().ok())
+                && inodes.contains(&inode)
+            {
+                owners.entry(inode).or_insert(pid);
+            }
+        }
+    }
+    owners
 }
 
 /// The union over the threads.
@@ -106,11 +121,14 @@ mod tests {
         for listen in ["127.0.0.1:0", "0.0.0.0:0"] {
             let socket = TcpListener::bind(listen).unwrap();
             let port = socket.local_addr().unwrap().port();
-            let found = of(SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
-            assert_eq!(found.process.pid, std::process::id(), "{listen}");
-            assert!(!found.cpus.is_empty());
+            let address = SocketAddr::from(([127, 0, 0, 1], port));
+            // Nobody listens at port 0.
+            let found = at(&["127.0.0.1:0".parse().unwrap(), address]);
+            let [None, Some(listener)] = &found[..] else { panic!("{listen}: {found:?}") };
+            assert_eq!(listener.process.pid, std::process::id(), "{listen}");
+            assert!(!listener.cpus.is_empty());
             drop(socket);
-            assert_eq!(of(SocketAddr::from(([127, 0, 0, 1], port))), None);
+            assert_eq!(at(&[address]), [None]);
         }
     }
 
