@@ -8,7 +8,7 @@
 
 mod rig;
 
-use drive::{Amount, Drive, DriveError, Driven, Encoder, Ended, Interval, Observer, Unwitnessed};
+use drive::{Amount, DriveError, Driven, Encoder, Ended, Unwitnessed};
 use record::Outcome;
 use rig::{SECOND, closed, drive, open, ops, plan, run};
 use std::io::{Read, Write};
