@@ -1,6 +1,7 @@
 //! What the numbers of a window say against themselves. Each check gives a caveat or nothing.
 
 use crate::figures::{Load, Window};
+use crate::share::percent_cut;
 use record::summary::Outcomes;
 use record::{Caveat, OpRecord, Outcome};
 
@@ -19,15 +20,20 @@ pub(crate) fn rate_missed(load: Load) -> Option<Caveat> {
     if done_in_window as f64 >= scheduled as f64 * RATE_DONE_SHARE_MIN {
         return None;
     }
-    let share = percent(done_in_window as f64 / scheduled as f64);
-    Some(Caveat::new(
-        "rate-missed",
-        format!(
-            "Only {share} of the {scheduled} operations scheduled at {rate_s}/s were done within \
-             the window. The backlog grows with the run, so that no response time is given; \
-             service time and lag are. Lower --rate."
-        ),
-    ))
+    let share = percent_cut(done_in_window as f64 / scheduled as f64);
+    let text = format!(
+        "Only {share} of the {scheduled} operations scheduled at {rate_s}/s were done within the \
+         window. The backlog grows with the run, so that no response time is given; service time \
+         and lag are."
+    );
+    Some(
+        Caveat::new("rate-missed", text)
+            .evidence(format!(
+                "{done_in_window} of {scheduled} done; limit {:.0} %",
+                RATE_DONE_SHARE_MIN * 100.0
+            ))
+            .cure("Lower --rate, or give the side that is the limit more cpus."),
+    )
 }
 
 /// Operations that did not end ok, by outcome.
@@ -38,12 +44,13 @@ pub(crate) fn errors(outcomes: &Outcomes) -> Option<Caveat> {
     }
     let failed = outcomes.iter().filter(|&(outcome, n)| outcome != Outcome::Ok && n > 0);
     let list: Vec<_> = failed.map(|(outcome, n)| format!("{outcome} {n}")).collect();
-    let share = percent(errors as f64 / total as f64);
-    let list = list.join(", ");
-    Some(Caveat::new(
-        "errors",
-        format!("{errors} of {total} operations ({share}) did not end ok: {list}."),
-    ))
+    let share = percent_cut(errors as f64 / total as f64);
+    let text = format!("{errors} of {total} operations ({share}) did not end ok.");
+    Some(
+        Caveat::new("errors", text)
+            .evidence(list.join(", "))
+            .cure("The log of the target says why; the trial's raw/ has it when it was started."),
+    )
 }
 
 /// In a closed loop, threads = throughput x mean response time (J. D. C. Little, 1961), over
@@ -69,11 +76,12 @@ pub(crate) fn littles_law(window: &Window) -> Option<Caveat> {
             "littles-law",
             format!(
                 "The mean response time is {found_us:.1} us, but {threads} threads at this \
-                 throughput make {due_us:.1} us ({:+.1} %): threads stood idle or the run was too \
-                 short for the two to agree.",
-                off * 100.0
+                 throughput make {due_us:.1} us: threads stood idle or the run was too short for \
+                 the two to agree."
             ),
         )
+        .evidence(format!("{:+.1} %; limit {:.0} %", off * 100.0, LITTLE_SHARE_MAX * 100.0))
+        .cure("Measure longer; end what stalls the target at the start or the end of the run.")
     })
 }
 
@@ -98,9 +106,10 @@ pub(crate) fn few_samples(window: &Window) -> Option<Caveat> {
             "few-samples",
             format!(
                 "Fewer than {SAMPLES_ABOVE_MIN} samples lie above these percentiles: {list}. They \
-                 vary from run to run; measure longer."
+                 vary from run to run."
             ),
         )
+        .cure("Measure longer, with --duration or --ops.")
     })
 }
 
@@ -116,20 +125,6 @@ pub(crate) fn clamped(ops: &[OpRecord]) -> Option<Caveat> {
             ),
         )
     })
-}
-
-/// A share as a percentage that shows small ones and does not round up to 100.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    // The epsilon keeps 1 % from becoming 0.9 % by the binary fraction.
-    let floor = |digit: f64| (percent / digit + 1e-9).floor() * digit;
-    if percent >= 1.0 {
-        format!("{:.1} %", floor(0.1))
-    } else if percent >= 0.01 || percent == 0.0 {
-        format!("{:.2} %", floor(0.01))
-    } else {
-        "below 0.01 %".into()
-    }
 }
 
 #[cfg(test)]
@@ -155,8 +150,9 @@ mod tests {
         // 10 threads, 1000 op/s: the mean must be 10 ms.
         assert_eq!(law(1000, Nanos::from_millis(10), 10), None);
         assert_eq!(law(1000, Nanos::from_micros(9_910), 10), None);
-        let text = law(1000, Nanos::from_millis(5), 10).unwrap().text;
-        assert!(text.contains("is 5000.0 us") && text.contains("make 10000.0 us (-50.0 %)"));
+        let caveat = law(1000, Nanos::from_millis(5), 10).unwrap();
+        assert!(caveat.text.contains("is 5000.0 us") && caveat.text.contains("make 10000.0 us"));
+        assert!(caveat.evidence.starts_with("-50.0 %"), "{caveat:?}");
         assert!(law(1000, Nanos::from_micros(10_110), 10).is_some());
     }
 
@@ -177,18 +173,9 @@ mod tests {
         assert_eq!(errors(&outcomes), None);
         outcomes.0[Outcome::NotFound.index()] = 4;
         outcomes.0[Outcome::Error.index()] = 6;
-        let text = errors(&outcomes).unwrap().text;
-        assert_eq!(text, "10 of 1000 operations (1.0 %) did not end ok: not_found 4, error 6.");
-    }
-
-    #[test]
-    fn shares_do_not_round_to_the_other_side() {
-        assert_eq!(percent(0.98999), "98.9 %");
-        assert_eq!(percent(0.9999), "99.9 %");
-        assert_eq!(percent(0.005), "0.50 %");
-        assert_eq!(percent(0.01), "1.0 %");
-        assert_eq!(percent(0.000_001), "below 0.01 %");
-        assert_eq!(percent(0.0), "0.00 %");
+        let caveat = errors(&outcomes).unwrap();
+        assert_eq!(caveat.text, "10 of 1000 operations (1.0 %) did not end ok.");
+        assert_eq!(caveat.evidence, "not_found 4, error 6");
     }
 
     #[test]

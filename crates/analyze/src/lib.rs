@@ -1,16 +1,26 @@
 //! Statistics over recorded numbers, pure.
 //!
-//! Input: the merged [`record::OpRecord`]s of a measured window and what is known of its load;
-//! output: the figures and caveats of a summary. Percentiles come from full histograms and are
-//! never averaged. [`check`] judges hosts and targets before a run.
+//! Input: the merged [`record::OpRecord`]s of a measured window and what is known of its load, of
+//! the client and of its host; output: the figures and caveats of a summary. Percentiles come from
+//! full histograms and are never averaged. [`check`] judges hosts and targets before a run.
 //! No files, no clocks, no sockets.
 
+mod cache;
 pub mod check;
 mod checks;
+mod client;
+mod course;
 mod figures;
 pub mod repeats;
+mod share;
 pub mod steady;
+mod surroundings;
 mod trend;
 
+pub use cache::CacheClass;
 pub use checks::{ERRORS_SHARE_MAX, RATE_DONE_SHARE_MIN};
+pub use client::{Client, client_caveats};
+pub use course::{Course, Reading};
 pub use figures::{Figures, Load, Overall, Window, figures, overall, stats};
+pub use share::{percent_cut, percent_raised};
+pub use surroundings::{Surroundings, surroundings};

@@ -11,9 +11,12 @@ use units::{CpuId, Nanos};
 fn main() -> Result<(), Box<dyn Error>> {
     let usage = "usage: spin_jitter CPU RATE_PER_S SECONDS";
     let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|a| a.parse()).collect();
-    let [cpu, rate_s @ 1.., seconds @ 1..] = numbers.map_err(|_| usage)?[..] else {
+    let [cpu, rate_s, seconds] = numbers.map_err(|_| usage)?[..] else {
         return Err(usage.into());
     };
+    if rate_s == 0 || seconds == 0 {
+        return Err(usage.into());
+    }
     let (gap, length) = (Nanos(1_000_000_000 / rate_s), Nanos::from_secs(seconds));
     let running = AtomicBool::new(false);
     let late = drive::jitter(CpuId(u32::try_from(cpu)?), Wait::Spin, gap, length, &running)?;

@@ -25,6 +25,10 @@ pub struct WorkerUsage {
     pub in_flight: usize,
     /// Answers that came after their timeout.
     pub late: u64,
+    /// How often an operation of the window was due and as many as may be were in flight.
+    pub full_in_flight: u64,
+    /// How often one was due and no connection that was ready had a stream id free.
+    pub full_streams: u64,
     /// Connections lost.
     pub connections_lost: u64,
     /// Statements that a host had forgotten and that were prepared there again.

@@ -221,6 +221,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             let connection = if self.slots.available() { self.usable(hint) } else { None };
             let Some(connection) = connection else {
                 self.blocked = true;
+                self.count_full(due.measured);
                 break;
             };
             if !self.begin(due, connection) {
@@ -235,6 +236,21 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         }
         if burst > 0 {
             self.turn = self.turn.wrapping_add(1);
+        }
+    }
+
+    /// Counts which bound keeps an operation that is due from being sent, if one does.
+    #[cold]
+    fn count_full(&mut self, measured: bool) {
+        let usage = &mut self.tally.usage;
+        let mut ready = self.connections.iter().filter(|c| c.state == State::Ready).peekable();
+        if !measured || ready.peek().is_none() {
+            return;
+        }
+        if !self.slots.available() {
+            usage.full_in_flight += 1;
+        } else if ready.all(|c| !c.streams.available()) {
+            usage.full_streams += 1;
         }
     }
 

@@ -9,8 +9,9 @@
 
 use crate::calibration::{Calibration, Identity, Limit, SCHEMA, Spread};
 use crate::error::LabError;
+use crate::live::{Live, LiveInterval};
 use crate::provision::{Storage, TargetChoice};
-use crate::trial::{Finished, Live, LiveInterval, LoadChoice, Trial, run};
+use crate::trial::{Finished, LoadChoice, Trial, run};
 use drive::{Amount, Arrivals, Load, TableName, Wait, Window, jitter};
 use machine::Machine;
 use record::summary::Stats;
@@ -134,7 +135,9 @@ fn trial(bench: &Bench, plan: &Arc<Plan>, threads: usize, length: Nanos, out: Pa
         write_into_existing: false,
         target_cpus: bench.target_cpus.clone(),
         client_cpus: bench.client_cpus.clone(),
-        cpus_shared: !bench.client_cpus.intersection(&bench.target_cpus).is_empty(),
+        warm_until_steady: false,
+        settle: Nanos::ZERO,
+        repeat: 1,
         load: Load { arrivals, amount: Amount::Duration(length), warm: WARM },
         connections: drive::connections(workers, workers),
         wait: Wait::Spin,

@@ -9,9 +9,10 @@
 
 use crate::error::LabError;
 use crate::filling::{Filling, Keeper};
+use crate::live::Live;
 use crate::marker::{self, Marker, Shape};
 use crate::provision::Provisioned;
-use crate::trial::{Live, LoadChoice, Trial};
+use crate::trial::{LoadChoice, Trial};
 use admin::{Admin, literal};
 use drive::{Control, create_keyspace, create_table, identifier, statement_texts};
 use record::Caveat;
@@ -65,9 +66,14 @@ pub(crate) fn prepare(
 
 /// So many rows of a plan in words, with their size before overhead and replication.
 pub(crate) fn volume(plan: &Plan, rows: u64) -> String {
-    let row = plan.key_size_max() + plan.schema.columns.len() * plan.value_size_max();
-    let bytes = Bytes(rows.saturating_mul(row as u64));
+    let row = row_bytes_max(plan);
+    let bytes = Bytes(rows.saturating_mul(row));
     format!("{rows} rows of at most {row} bytes: {bytes} without overhead and replicas")
+}
+
+/// Key and values of a row, at most.
+pub(crate) fn row_bytes_max(plan: &Plan) -> u64 {
+    (plan.key_size_max() + plan.schema.columns.len() * plan.value_size_max()) as u64
 }
 
 fn ids(trial: &Trial, addresses: &[SocketAddr], timeout: Nanos) -> Result<Vec<Vec<u8>>, LabError> {
@@ -146,12 +152,9 @@ fn hosts(trial: &Trial, admin: &Admin, caveats: &mut Vec<Caveat>) -> Result<Ring
         return Err(LabError::NoHostUp { hosts: out.join(", ") });
     }
     if !out.is_empty() {
-        let text = format!(
-            "Hosts of the cluster were left out, because they could not be connected to: {}. \
-             --fixed-hosts uses only the addresses given.",
-            out.join(", ")
-        );
-        caveats.push(Caveat::new("hosts-left-out", text));
+        let text = "Hosts of the cluster were left out, because they could not be connected to.";
+        let cure = "Bring them up; --fixed-hosts uses only the addresses given.";
+        caveats.push(Caveat::new("hosts-left-out", text).evidence(out.join(", ")).cure(cure));
     }
     Ok(ring)
 }
@@ -217,7 +220,8 @@ impl Found {
             LoadChoice::Load => Ok(all(true)),
             LoadChoice::Skip => {
                 if !marker.missing.is_empty() {
-                    caveats.push(Caveat::new("partial-load", partial(&marker, keys.loaded)));
+                    let caveat = Caveat::new("partial-load", partial(&marker, keys.loaded));
+                    caveats.push(caveat.cure("Run without --skip-load: the load is resumed."));
                 }
                 Ok(None)
             }
@@ -286,7 +290,8 @@ fn foreign(
         }
     };
     let text = format!("{} does not carry wideload's marker: {text}.", table());
-    caveats.push(Caveat::new("no-marker", text));
+    let cure = "Let wideload load a table of its own with --keyspace or --table.";
+    caveats.push(Caveat::new("no-marker", text).cure(cure));
     Ok(rows)
 }
 

@@ -7,8 +7,9 @@
 //! second; what it wrote since then is written again, with the same bytes.
 
 use crate::error::LabError;
+use crate::live::Live;
 use crate::marker::{self, Marker, Shape};
-use crate::trial::{Live, Trial};
+use crate::trial::Trial;
 use admin::Admin;
 use drive::{Drive, Driven, Encoder, Ended, Interval, Observer, OpDone, Witness};
 use record::Outcome;

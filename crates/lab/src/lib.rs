@@ -7,13 +7,18 @@
 
 mod calibrate;
 mod calibration;
+mod capture;
 mod caveats;
+mod compactions;
 mod course;
 mod data;
+mod data_size;
 mod driven;
 mod error;
 mod explain;
 mod filling;
+mod live;
+mod local_target;
 mod marker;
 mod preflight;
 mod probe;
@@ -33,8 +38,9 @@ pub use calibration::{
 pub use caveats::STAND_IN;
 pub use error::LabError;
 pub use explain::explain;
+pub use live::{Live, LiveInterval};
 pub use preflight::{
     Asked, AskedTarget, Checked, preflight, told_by_check, told_by_check_of_start,
 };
 pub use provision::{Storage, TargetChoice};
-pub use trial::{Finished, Live, LiveInterval, LoadChoice, Trial, run};
+pub use trial::{Finished, LoadChoice, Trial, run};

@@ -9,7 +9,7 @@ use crate::probe::probe;
 use crate::provision::running;
 use analyze::check::{self, Finding, Host, Occupation, Space, Target, Verdict};
 use drive::ControlError;
-use machine::{Activity, Facts, Machine, client_and_target_cpus};
+use machine::{Facts, Machine, Tasks, client_and_target_cpus};
 use stage::cassandra::{self, Options};
 use std::path::{Path, PathBuf};
 use units::{Bytes, CpuSet, Credentials, Nanos, clock};
@@ -69,7 +69,7 @@ pub fn preflight(asked: &Asked) -> Result<Checked, LabError> {
     let facts = Facts::read(&asked.root)?;
     let (client_cpus, target_cpus) = cpus(asked, &facts.machine)?;
     let (occupation, space) = match live {
-        true => (Some(occupation(&facts.activity)), space(&asked.data_dir)),
+        true => (Some(occupation(&facts.tasks)), space(&asked.data_dir)),
         false => (None, None),
     };
     let starts_target = matches!(asked.target, AskedTarget::Cassandra(_));
@@ -144,18 +144,18 @@ const BETWEEN: Nanos = Nanos::from_millis(50);
 const TICKS_PER_S: f64 = 100.0;
 
 /// Looks at what else runs for half a second. `before` was just read.
-fn occupation(before: &Activity) -> Occupation {
+fn occupation(before: &Tasks) -> Occupation {
     let (root, begin) = (Path::new("/"), clock::now());
     let mut looks: Vec<u32> = (0..LOOKS)
         .filter_map(|_| {
             std::thread::sleep(BETWEEN.to_duration());
             // The task that reads is one of them.
-            Activity::runnable(root).map(|running| running.saturating_sub(1))
+            Tasks::runnable(root).map(|running| running.saturating_sub(1))
         })
         .collect();
     looks.sort_unstable();
     let elapsed_s = clock::now().since(begin).as_secs_f64().max(1e-3);
-    let busiest = Activity::read(root).busiest_since(before, std::process::id());
+    let busiest = Tasks::read(root).busiest_since(before, std::process::id());
     let share = |ticks: u64| ticks as f64 / TICKS_PER_S / elapsed_s;
     Occupation {
         runnable: looks.get(looks.len() / 2).copied(),

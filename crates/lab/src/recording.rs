@@ -1,14 +1,15 @@
 //! What of a run goes to disk while it runs: the interval log and the client's counters, once per
-//! interval.
+//! interval, and what the host does, once a second.
 
+use crate::capture::Capture;
 use crate::error::{LabError, log_failed};
+use crate::live::{Live, LiveInterval};
 use crate::series::{Series, WINDOW_BLOCK, headline};
-use crate::trial::{Live, LiveInterval};
 use analyze::steady;
 use drive::{Interval, Observer, WARM_BLOCK, Window, WorkerUsage};
 use record::hlog::HlogWriter;
 use record::run_dir::{COUNTERS_CSV, LATENCY_HLOG};
-use record::table::{Counter, CountersWriter};
+use record::table::{Counter, CountersWriter, TableError};
 use record::{OpNames, OpRecord, TrialDir};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -44,6 +45,9 @@ pub(crate) struct Recording<'a> {
     before: Vec<WorkerUsage>,
     open_loop: bool,
     series: Recorded,
+    capture: Capture,
+    /// Of a tick, which cannot return it; the next interval does.
+    failure: Option<TableError>,
 }
 
 impl<'a> Recording<'a> {
@@ -52,6 +56,7 @@ impl<'a> Recording<'a> {
         names: &'a [OpNames],
         open_loop: bool,
         until_steady: bool,
+        capture: Capture,
         live: &'a mut dyn Live,
     ) -> Result<Self, LabError> {
         let series = Recorded {
@@ -70,16 +75,21 @@ impl<'a> Recording<'a> {
             before: Vec::new(),
             open_loop,
             series,
+            capture,
+            failure: None,
         })
     }
 
-    /// Writes what is buffered.
-    pub(crate) fn finish(mut self) -> Result<Recorded, LabError> {
+    /// Writes what is left; the series, and what the host did: None of a run that ended in its
+    /// warm-up.
+    pub(crate) fn finish(mut self) -> Result<(Recorded, Option<analyze::Course>), LabError> {
+        let (rows, course) = self.capture.finish();
+        rows.iter().try_for_each(|row| self.counters.write(row))?;
         self.counters.flush()?;
         if let Some(hlog) = self.hlog {
             hlog.finish().map_err(log_failed(&self.hlog_path))?;
         }
-        Ok(self.series)
+        Ok((self.series, course))
     }
 
     fn write(&mut self, interval: &Interval<'_>) -> Result<(), LabError> {
@@ -135,6 +145,11 @@ impl<'a> Recording<'a> {
 impl Observer for Recording<'_> {
     fn tick(&mut self, now: Nanos, window: &Window) {
         self.live.running(now, window);
+        for row in self.capture.tick(now, window.start) {
+            if let Err(error) = self.counters.write(&row) {
+                self.failure.get_or_insert(error);
+            }
+        }
     }
 
     fn ends_warm_up(&self) -> bool {
@@ -157,6 +172,9 @@ impl Observer for Recording<'_> {
     }
 
     fn interval(&mut self, interval: Interval<'_>) -> Result<(), io::Error> {
+        if let Some(error) = self.failure.take() {
+            return Err(io::Error::other(error));
+        }
         let (latency, ok) = headline(interval.record, self.open_loop);
         let errors = interval.record.ops.iter().map(OpRecord::ops).sum::<u64>() - ok;
         self.series.window.add(interval.record, &latency, ok);

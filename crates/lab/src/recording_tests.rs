@@ -1,6 +1,6 @@
 use super::*;
-use drive::WorkerUsage;
-use record::{IntervalRecord, RunDir};
+use record::{IntervalRecord, Outcome, RunDir};
+use units::CpuSet;
 
 struct Unseen;
 
@@ -31,7 +31,9 @@ fn any_number_of_intervals_is_recorded_in_the_same_memory() {
     let trial_dir = run_dir.trial(1).unwrap();
     let names = [OpNames::single("read"), OpNames::single("update")];
     let mut live = Unseen;
-    let mut recording = Recording::new(&trial_dir, &names, false, &mut live).unwrap();
+    let capture = Capture::new(CpuSet::default(), Vec::new(), false);
+    let mut recording =
+        Recording::new(&trial_dir, &names, false, false, capture, &mut live).unwrap();
     let mut record = IntervalRecord::new(&[0, 0]);
     let mut after_warm_up_kib = 0;
     for index in 0..intervals {

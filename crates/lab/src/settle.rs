@@ -6,8 +6,9 @@
 //! `system_views.sstable_tasks` and `system_views.thread_pools` of Cassandra 4.0 and 5.0; each host
 //! tells of itself alone. Limits: hosts without these tables cannot be judged, which is told.
 
+use crate::live::Live;
 use crate::provision::Provisioned;
-use crate::trial::{Live, Trial};
+use crate::trial::Trial;
 use drive::{Control, ControlError};
 use record::Caveat;
 use record::summary::Target;

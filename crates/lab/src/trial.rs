@@ -1,11 +1,16 @@
 //! One trial: provision -> create -> load -> warm -> run -> drain -> collect.
 
+use crate::capture::Capture;
 use crate::caveats;
+use crate::compactions;
 use crate::course::Course;
 use crate::data::{self, Prepared};
+use crate::data_size::DataSize;
 use crate::driven::{analyzed_load, op_names, write_total};
 use crate::error::LabError;
 use crate::filling::{Filling, Pour};
+use crate::live::Live;
+use crate::local_target::LocalTarget;
 use crate::provision::{self, Provisioned, Storage, TargetChoice};
 use crate::recording::{Recorded, Recording};
 use crate::repeats::{self, Done};
@@ -13,17 +18,18 @@ use crate::settle::{self, Gate};
 use crate::stand_in;
 use crate::watchdog::Watchdog;
 use analyze::figures;
-use drive::{Arrivals, Drive, Driven, Encoder, Ended, Load, TableName, Unwitnessed, Wait, Window};
+use drive::{Arrivals, Drive, Driven, Encoder, Ended, Load, TableName, Unwitnessed, Wait};
+use machine::Machine;
 use record::hlog::Intervals;
 use record::manifest::{Manifest, Verdict};
 use record::run_dir::{BLOCKS_CSV, RAW};
 use record::summary::{ClientCost, Summary, Target};
 use record::table::{TrialRow, TrialsWriter};
-use record::{Caveat, Latency, OpNames, RunDir, TrialDir, utc};
+use record::{Caveat, OpNames, RunDir, TrialDir, utc};
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{CpuSet, Credentials, Nanos, clock};
@@ -65,8 +71,6 @@ pub struct Trial {
     pub target_cpus: CpuSet,
     /// One worker on each.
     pub client_cpus: CpuSet,
-    /// Client and target are on the same cpus.
-    pub cpus_shared: bool,
     /// How hard, how long.
     pub load: Load,
     /// The warm-up ends when it is steady, and after `load.warm` at the latest.
@@ -110,37 +114,6 @@ pub struct Trial {
     pub host: Value,
     /// Reasons to trust its numbers less that are known before it begins.
     pub forewarned: Vec<Caveat>,
-}
-
-/// One interval, for the live line.
-#[derive(Debug)]
-pub struct LiveInterval<'a> {
-    /// Response time in an open loop, service time in a closed one; ok and timeouts.
-    pub latency: &'a Latency,
-    /// Operations that ended ok.
-    pub ok: u64,
-    /// Operations that ended otherwise.
-    pub errors: u64,
-    /// Its length.
-    pub length: Nanos,
-    /// Operations in flight at its end.
-    pub in_flight: usize,
-}
-
-/// Shows people what goes on. All calls come from the thread that called [`run`].
-pub trait Live {
-    /// Something begins: a sentence without a full stop.
-    fn stage(&mut self, what: &str);
-    /// Something that people should know whether or not they watch: a sentence.
-    fn notice(&mut self, what: &str);
-    /// So many of so many rows are loaded.
-    fn loading(&mut self, done: u64, total: u64);
-    /// A warm-up that lasts until it is steady was looked at, and whether it is.
-    fn warming(&mut self, _steady: bool) {}
-    /// The run goes on; some 20 times a second.
-    fn running(&mut self, now: Nanos, window: &Window);
-    /// An interval is over.
-    fn interval(&mut self, interval: &LiveInterval<'_>);
 }
 
 /// A trial that is over.
@@ -206,6 +179,8 @@ struct Ready {
     ids: Vec<Vec<u8>>,
     ring: Option<Arc<Ring>>,
     filling: Option<Filling>,
+    local: LocalTarget,
+    machine: Machine,
     caveats: Vec<Caveat>,
 }
 
@@ -292,7 +267,7 @@ impl Running<'_> {
         }
         let names = op_names(&self.trial.plan.run);
         let driven = self.drive(ready, &trial_dir, &names, inserted, halt);
-        let (driven, recorded) = match driven {
+        let (driven, recorded, host) = match driven {
             Ok(driven) => driven,
             Err(error) => {
                 let verdict = error.verdict();
@@ -306,9 +281,20 @@ impl Running<'_> {
         course.notice().iter().for_each(|notice| self.live.notice(notice));
         manifest.phases.extend(course.phases().map(|(name, value)| (name.to_owned(), value)));
         trial_dir.write(BLOCKS_CSV, course.csv.as_bytes())?;
-        let more = settled.iter().filter_map(|s| s.caveat()).chain(course.caveats()).collect();
+        let death = death();
+        let mut more = caveats::of_host(
+            self.trial,
+            &ready.target,
+            &ready.local,
+            &ready.machine,
+            host.as_ref(),
+        );
+        if driven.ended == Ended::Completed && death.is_none() {
+            more.extend(self.ask_for_compactions(ready, &mut manifest));
+        }
+        more.extend(settled.iter().filter_map(|s| s.caveat()).chain(course.caveats()));
         let parts = Parts { ready, trial_dir: &trial_dir, names: &names, driven: &driven };
-        self.collect(&parts, manifest, death(), more)
+        self.collect(&parts, manifest, death, more)
     }
 
     fn seed(&self) -> u64 {
@@ -344,9 +330,8 @@ impl Running<'_> {
     fn prepare(&mut self, provisioned: &Provisioned) -> Result<Ready, LabError> {
         let trial = self.trial;
         self.live.stage(&format!("preparing {}", trial.table.quoted()));
-        let ours = provisioned.is_ours();
         let prepared = data::prepare(trial, provisioned, self.live)?;
-        let Prepared { ids, filling, version, addresses, ring, caveats } = prepared;
+        let Prepared { ids, filling, version, addresses, ring, mut caveats } = prepared;
         let encoder =
             Arc::new(Encoder::new(trial.plan.clone(), &trial.table, &ids, trial.consistency));
         let kind = match &trial.target {
@@ -363,15 +348,33 @@ impl Running<'_> {
         };
         let target = Target { kind: kind.to_owned(), version, protocol: Some(wire::cql::VERSION) };
         let listed: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        let local = LocalTarget::of(trial, provisioned, &addresses);
+        let machine = Machine::read(Path::new("/"))?;
+        let data = DataSize::of(&trial.plan, &target, &local, &machine);
+        caveats.extend(data.caveat(&trial.plan, &target));
         self.manifest.target = serde_json::json!({
             "kind": target.kind,
             "version": target.version,
             "protocol": target.protocol,
             "addresses": listed,
-            "cpus": if ours { Some(trial.target_cpus.to_string()) } else { None },
+            "cpus": (!local.cpus.is_empty()).then(|| local.cpus.to_string()),
+            "data": data.facts(),
             "started": provisioned.facts,
         });
-        Ok(Ready { addresses, target, encoder, ids, ring, filling, caveats })
+        Ok(Ready { addresses, target, encoder, ids, ring, filling, local, machine, caveats })
+    }
+
+    /// After the window, so that the control plane is silent within it.
+    fn ask_for_compactions(&self, ready: &Ready, manifest: &mut Manifest) -> Option<Caveat> {
+        if !compactions::is_cassandra(&ready.target) {
+            return None;
+        }
+        let credentials = self.trial.credentials.as_ref();
+        let tasks = compactions::under_way(&ready.addresses, credentials);
+        if let Value::Object(facts) = &mut manifest.target {
+            facts.insert("compactions_at_end".to_owned(), tasks.as_ref().map(Vec::len).into());
+        }
+        compactions::caveat(&tasks.unwrap_or_default())
     }
 
     fn write_trial_manifest(&self, trial_dir: &TrialDir) -> Result<(), LabError> {
@@ -429,7 +432,7 @@ impl Running<'_> {
         names: &[OpNames],
         inserted: Vec<u64>,
         halt: &Arc<AtomicBool>,
-    ) -> Result<(Driven, Recorded), LabError> {
+    ) -> Result<(Driven, Recorded, Option<analyze::Course>), LabError> {
         let drive = Drive { inserted, ..self.drive_of(ready) };
         let workers = drive::workers(drive.cpus.len(), &drive.load.arrivals);
         let of = match self.trial.repeat {
@@ -439,10 +442,14 @@ impl Running<'_> {
         self.live.stage(&format!("driving {}{of}", self.trial.plan.workload));
         let open_loop = matches!(drive.load.arrivals, Arrivals::Open { .. });
         let until_steady = self.trial.warm_until_steady;
-        let mut recording = Recording::new(trial_dir, names, open_loop, until_steady, self.live)?;
+        let local = &ready.local;
+        let watched = caveats::watched(self.trial, local);
+        let capture = Capture::new(watched, local.processes.clone(), !local.unknown.is_empty());
+        let mut recording =
+            Recording::new(trial_dir, names, open_loop, until_steady, capture, self.live)?;
         let driven = drive::run(&drive, vec![Unwitnessed; workers], &mut recording, halt);
-        let recorded = recording.finish()?;
-        Ok((driven?.0, recorded))
+        let (recorded, host) = recording.finish()?;
+        Ok((driven?.0, recorded, host))
     }
 
     fn collect(
@@ -462,7 +469,7 @@ impl Running<'_> {
             load: analyzed_load(&self.trial.load, driven),
         };
         let figures = figures(&window);
-        let caveats: Vec<Caveat> = caveats::of(self.trial, &ready.target, driven)
+        let caveats: Vec<Caveat> = caveats::of(self.trial, &ready.target, driven, &window)
             .into_iter()
             // Nobody interrupted a run whose target died.
             .filter(|caveat| death.is_none() || caveat.code != "interrupted")

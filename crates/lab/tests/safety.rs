@@ -95,7 +95,6 @@ impl Rig {
             write_into_existing: false,
             target_cpus: CpuSet::default(),
             client_cpus: std::iter::once(CpuId(0)).collect(),
-            cpus_shared: false,
             load: Load { arrivals, amount: Amount::Ops(200), warm: Nanos::ZERO },
             warm_until_steady: false,
             settle: Nanos::ZERO,

@@ -4,7 +4,6 @@
 //! `wideload check`; nothing is judged here. Limits: one moment; what a tree does not hold is
 //! `None` or an empty list.
 
-use crate::activity::{self, Activity};
 use crate::disks::{self, Disk};
 use crate::kernel::{self, Sysctls};
 use crate::nics::{self, Nic};
@@ -12,6 +11,7 @@ use crate::parse::field;
 use crate::power::{self, Power};
 use crate::processes::Limits;
 use crate::source::Source;
+use crate::tasks::{self, Tasks};
 use crate::{Machine, ReadError};
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub struct Facts {
     /// Network interfaces with a device behind them.
     pub nics: Vec<Nic>,
     /// What runs there.
-    pub activity: Activity,
+    pub tasks: Tasks,
     /// Limits of the process that read them, which its children inherit; `None` in a recorded
     /// tree without `proc/self`.
     pub limits: Option<Limits>,
@@ -53,7 +53,7 @@ impl Facts {
             sysctls: kernel::read(&source),
             disks: disks::read(&source),
             nics: nics::read(&source),
-            activity: activity::read(&source),
+            tasks: tasks::read(&source),
             limits: source.text("proc/self/limits").map(|text| Limits::parse(&text)),
             microcode: field(&cpuinfo, &["microcode"]).map(str::to_owned),
             swap_used_bytes: kernel::swap_used(&source),

@@ -1,8 +1,9 @@
 //! A machine as data: its cpus, its memory and the settings that decide what a result is worth.
 //!
 //! Input: the text of sysfs and procfs below a root, live (`/`) or recorded in a directory.
-//! Output: [`Machine`], for planning and for the manifest. Nothing is bound, only text is read,
-//! so that the same reader serves the local host, a copied tree and, later, another host.
+//! Output: [`Machine`], for planning and for the manifest; [`Activity`], what it is doing. Nothing
+//! is bound, only text is read, so that the same reader serves the local host, a copied tree and,
+//! later, another host.
 //!
 //! Source: the kernel's Documentation/ABI/stable/sysfs-devices-system-cpu and
 //! sysfs-devices-node, proc(5). Limits: files that a kernel does not have are `None`, of each
@@ -19,9 +20,10 @@ mod processes;
 mod settings;
 mod source;
 mod split;
+mod tasks;
 mod topology;
 
-pub use activity::{Activity, Process};
+pub use activity::{Activity, ActivityReader, CpuTimes};
 pub use disks::Disk;
 pub use facts::Facts;
 pub use kernel::Sysctls;
@@ -30,6 +32,7 @@ pub use power::{IdleState, Power};
 pub use processes::{Limit, Limits, Listener, listener};
 pub use settings::{Settings, Virtualisation};
 pub use split::{Split, client_and_target_cpus, one_per_core};
+pub use tasks::{Process, Tasks};
 pub use topology::{Cpu, Numa};
 
 use serde::Serialize;

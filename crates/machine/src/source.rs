@@ -14,6 +14,7 @@ use units::CpuSet;
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// A tree with `sys` and `proc` in it.
+#[derive(Debug)]
 pub(crate) struct Source {
     root: PathBuf,
 }

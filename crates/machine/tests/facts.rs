@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use machine::{Activity, Facts, IdleState, Limit, Nic};
+use machine::{Facts, IdleState, Limit, Nic, Tasks};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -31,7 +31,7 @@ fn a_tree_without_anything_says_nothing() {
     assert_eq!(facts.power, machine::Power::default());
     assert_eq!(facts.sysctls, machine::Sysctls::default());
     assert!(facts.disks.is_empty() && facts.nics.is_empty());
-    assert_eq!(facts.activity, Activity::default());
+    assert_eq!(facts.tasks, Tasks::default());
     assert_eq!((facts.limits, facts.microcode, facts.swap_used_bytes), (None, None, None));
     assert!(Facts::read(Path::new("/no/such/tree")).is_err());
 }
@@ -141,18 +141,18 @@ fn the_kernels_numbers_are_read_in_bytes() {
     assert_eq!(facts.sysctls.tcp_rmem_max_bytes, Some(6 << 20));
     assert_eq!(facts.swap_used_bytes, Some(13 << 10));
     assert_eq!(facts.limits.unwrap().nofile, Some(Limit::AtMost(1024)));
-    assert_eq!((facts.activity.runnable, facts.activity.load_1min), (Some(3), Some(1.5)));
-    assert_eq!(facts.activity.runs(&["ntpd", "chronyd"]).unwrap().pid, 7);
-    assert_eq!(facts.activity.runs(&["chrony"]), None);
-    assert!(facts.activity.timesync_done);
+    assert_eq!((facts.tasks.runnable, facts.tasks.load_1min), (Some(3), Some(1.5)));
+    assert_eq!(facts.tasks.runs(&["ntpd", "chronyd"]).unwrap().pid, 7);
+    assert_eq!(facts.tasks.runs(&["chrony"]), None);
+    assert!(facts.tasks.timesync_done);
 }
 
 #[test]
 fn this_host_is_read() {
     let facts = Facts::read(Path::new("/")).unwrap();
     let me = std::process::id();
-    assert!(facts.activity.processes.iter().any(|process| process.pid == me));
-    assert!(facts.activity.runnable.unwrap() >= 1, "the reader runs");
+    assert!(facts.tasks.processes.iter().any(|process| process.pid == me));
+    assert!(facts.tasks.runnable.unwrap() >= 1, "the reader runs");
     assert!(facts.limits.unwrap().nofile.is_some());
-    assert!(Activity::runnable(Path::new("/")).is_some());
+    assert!(Tasks::runnable(Path::new("/")).is_some());
 }

@@ -118,6 +118,7 @@ fn summary(names: &[OpNames], all: &IntervalRecord, kind: &str, dir: &Path) -> S
             spin_share: Some(0.052),
         },
         caveats,
+        repeats: None,
         run: dir.display().to_string(),
     }
 }

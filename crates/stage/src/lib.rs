@@ -10,6 +10,7 @@ pub mod cassandra;
 mod child;
 pub mod dirs;
 mod exec;
+pub mod listener;
 mod lock;
 mod output;
 mod process;

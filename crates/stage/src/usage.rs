@@ -13,6 +13,8 @@ use units::{Bytes, Nanos};
 /// What a process has used since its start, all threads together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
+    /// Resident memory now (VmRSS).
+    pub rss: Bytes,
     /// Resident memory at its highest (VmHWM).
     pub rss_max: Bytes,
     /// Time in user mode.
@@ -26,9 +28,11 @@ pub struct Usage {
 pub fn of(pid: u32) -> Option<Usage> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let stat = Stat::read(pid).ok()?;
+    // Kernel threads and zombies have no such lines.
+    let size = |key| Bytes(field(&status, key).and_then(kib).unwrap_or(0));
     Some(Usage {
-        // Kernel threads and zombies have no such line.
-        rss_max: Bytes(field(&status, "VmHWM").and_then(kib).unwrap_or(0)),
+        rss: size("VmRSS"),
+        rss_max: size("VmHWM"),
         cpu_user: ticks(stat.user_ticks, clock_ticks_per_second()),
         cpu_system: ticks(stat.system_ticks, clock_ticks_per_second()),
     })
@@ -67,6 +71,7 @@ mod tests {
     fn this_process_has_used_memory() {
         let usage = of_self().unwrap();
         assert!(usage.rss_max > Bytes(100 << 10), "{usage:?}");
+        assert!(usage.rss > Bytes(100 << 10), "{usage:?}");
         assert_eq!(of(u32::MAX), None);
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn block(finished: &Finished) -> String {
         let _ = writeln!(text, "  ! {failure}");
     }
     for caveat in caveats {
-        let _ = writeln!(text, "  ! {}", caveat.text);
+        let _ = writeln!(text, "  ! {}", format!("{} {}", caveat.text, caveat.cure).trim_end());
     }
     let _ = writeln!(
         text,

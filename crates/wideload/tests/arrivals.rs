@@ -87,8 +87,22 @@ fn ok(ops: u64) -> Outcomes {
 fn assert_caveats(summary: &Summary) {
     let codes: Vec<_> = summary.caveats.iter().map(|c| c.code.as_str()).collect();
     assert!(codes.contains(&"stand-in"), "{codes:?}");
-    let may =
-        ["stand-in", "wait-sleep", "client-busy", "rate-missed", "intervals-merged", "few-samples"];
+    let may = [
+        "stand-in",
+        "wait-sleep",
+        "client-busy",
+        "client-lag",
+        "rate-missed",
+        "in-flight-bound",
+        "intervals-merged",
+        "few-samples",
+        "busy-host",
+        "steal",
+        "swap",
+        "governor",
+        "clock-source",
+        "shared-cpus",
+    ];
     assert!(codes.iter().all(|code| may.contains(code)), "{codes:?}");
     // A response time is given exactly when the rate was kept.
     let given = summary.latency_us.values().all(|op: &OpSummary| op.response.is_some());

@@ -67,7 +67,7 @@ fn time_sync(host: &Host<'_>) -> Finding {
     let limit = "a daemon that sets the clock";
     let sources = &[DsSet, Sct];
     let finding = Finding::new(Group::Kernel, "kernel.time_sync", "time", limit, sources);
-    let activity = &host.facts.activity;
+    let activity = &host.facts.tasks;
     if let Some(daemon) = activity.runs(&TIME_DAEMONS) {
         return finding.value(format!("{} runs", daemon.name));
     }

@@ -67,7 +67,7 @@ fn irqbalance(host: &Host<'_>) -> Finding {
     let limit = "off when interrupts are placed";
     let finding =
         Finding::new(Group::Occupation, "host.irqbalance", "irqbalance", limit, &[Perftune]);
-    let activity = &host.facts.activity;
+    let activity = &host.facts.tasks;
     if activity.processes.is_empty() {
         return finding.unknown("no process can be seen in this tree");
     }

@@ -11,8 +11,9 @@ pub(crate) use resolve::{CASSANDRA, check_host};
 
 use crate::exit::Exit;
 use crate::{output, result, screen::Screen, signals};
+use lab::Finished;
 use record::Verdict;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
@@ -38,9 +39,22 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     } else {
         output::print(&result::block(&finished))?;
     }
+    let doubts = if args.strict { doubts(&finished) } else { Vec::new() };
+    if !doubts.is_empty() {
+        // A closed stderr changes nothing about the status.
+        let _ = writeln!(io::stderr(), "--strict: the result has caveats: {}", doubts.join(", "));
+    }
     Ok(match finished.verdict {
+        Verdict::Ok if !doubts.is_empty() => ExitCode::from(1),
         Verdict::Ok => ExitCode::SUCCESS,
         Verdict::Interrupted => ExitCode::from(130),
         Verdict::Failed | Verdict::Running => ExitCode::from(1),
     })
+}
+
+/// Codes of the caveats that `--strict` does not let pass: all but the one that says what the
+/// target is. No other run would be without that one, and it leads every text.
+fn doubts(finished: &Finished) -> Vec<&str> {
+    let codes = finished.summary.caveats.iter().map(|caveat| caveat.code.as_str());
+    codes.filter(|code| *code != lab::STAND_IN).collect()
 }

@@ -17,8 +17,8 @@ Examples:
   wideload run ycsb:a --dry-run                        # what would be done
 
 Exit status:
-  0 done (see the caveats); 1 ended early or more than 1 % errors; 2 usage; 3 environment;
-  130 Ctrl-C";
+  0 done (see the caveats); 1 ended early or more than 1 % errors, with --strict also any
+  caveat; 2 usage; 3 environment; 130 Ctrl-C";
 
 /// Time before the measured window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,6 +252,10 @@ pub(crate) struct Args {
     /// Print the summary as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Exit with status 1 when the result has a caveat, other than that a reference target is no
+    /// database
+    #[arg(long, conflicts_with = "dry_run", help_heading = "Output")]
+    pub(crate) strict: bool,
     /// Print what would be done, and do nothing
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(crate) dry_run: bool,

@@ -53,7 +53,6 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         write_into_existing: args.write_into_existing,
         target_cpus: cpus.target,
         client_cpus: cpus.client,
-        cpus_shared: cpus.shared,
         load,
         warm_until_steady: args.warm == WarmUp::Auto,
         settle: args.settle.unwrap_or(SETTLE),
@@ -342,6 +341,7 @@ fn recorded(args: &Args, trial: &Trial) -> Map<String, Value> {
         "workers": drive::workers(trial.client_cpus.len(), &trial.load.arrivals),
         "wait": if trial.wait == Wait::Spin { "spin" } else { "sleep" },
         "interval": trial.interval.to_string(),
+        "strict": args.strict,
     });
     match settings {
         Value::Object(map) => map,

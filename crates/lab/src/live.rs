@@ -1,0 +1,36 @@
+//! What people see of a trial while it goes on: events in, and whatever shows them.
+
+use drive::Window;
+use record::Latency;
+use units::Nanos;
+
+/// One interval, for the live line.
+#[derive(Debug)]
+pub struct LiveInterval<'a> {
+    /// Response time in an open loop, service time in a closed one; ok and timeouts.
+    pub latency: &'a Latency,
+    /// Operations that ended ok.
+    pub ok: u64,
+    /// Operations that ended otherwise.
+    pub errors: u64,
+    /// Its length.
+    pub length: Nanos,
+    /// Operations in flight at its end.
+    pub in_flight: usize,
+}
+
+/// Shows people what goes on. All calls come from the thread that called [`crate::run`].
+pub trait Live {
+    /// Something begins: a sentence without a full stop.
+    fn stage(&mut self, what: &str);
+    /// Something that people should know whether or not they watch: a sentence.
+    fn notice(&mut self, what: &str);
+    /// So many of so many rows are loaded.
+    fn loading(&mut self, done: u64, total: u64);
+    /// A warm-up that lasts until it is steady was looked at, and whether it is.
+    fn warming(&mut self, _steady: bool) {}
+    /// The run goes on; some 20 times a second.
+    fn running(&mut self, now: Nanos, window: &Window);
+    /// An interval is over.
+    fn interval(&mut self, interval: &LiveInterval<'_>);
+}
