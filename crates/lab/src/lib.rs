@@ -16,6 +16,7 @@ mod recording;
 mod stand_in;
 mod trial;
 mod watchdog;
+mod whole_lines;
 
 pub use caveats::STAND_IN;
 pub use error::LabError;

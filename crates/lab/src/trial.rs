@@ -2,7 +2,7 @@
 
 use crate::caveats;
 use crate::data::{self, Prepared};
-use crate::error::{LabError, log_failed};
+use crate::error::{LabError, log_failed, table_failed};
 use crate::filling::{Filling, Pour, outcomes};
 use crate::provision::{self, Provisioned, Storage, TargetChoice};
 use crate::recording::Recording;
@@ -14,15 +14,15 @@ use drive::{
 };
 use record::hlog::{HlogWriter, Intervals};
 use record::manifest::{Manifest, Verdict};
-use record::run_dir::{RAW, TOTAL_HLOG};
+use record::run_dir::{RAW, TOTAL_HLOG, TRIALS_CSV};
 use record::summary::{ClientCost, Summary, Target};
 use record::table::{TrialRow, TrialsWriter};
 use record::{Caveat, Latency, OpNames, RunDir, TrialDir};
 use serde_json::{Map, Value};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use units::{CpuSet, Credentials, Nanos, clock};
 use wire::cql::Consistency;
 use wire::routing::Ring;
@@ -119,6 +119,9 @@ pub struct LiveInterval<'a> {
 pub trait Live {
     /// Something begins: a sentence without a full stop.
     fn stage(&mut self, what: &str);
+    /// The run directory is there: whoever ends this process at once can say so in it, by
+    /// [`record::interrupt`].
+    fn begun(&mut self, _run_dir: &Path) {}
     /// Something that people should know whether or not they watch: a sentence.
     fn notice(&mut self, what: &str);
     /// So many of so many rows are loaded.
@@ -159,6 +162,7 @@ pub fn run(
     manifest.seeds.insert("workload".to_owned(), trial.seed);
     manifest.host = trial.host.clone();
     run_dir.write_json("manifest.json", &manifest)?;
+    live.begun(run_dir.path());
     let mut running = Running { trial, run_dir: &run_dir, manifest, live, stop };
     match running.run() {
         Ok(finished) => Ok(finished),
@@ -196,6 +200,9 @@ impl Running<'_> {
             _ => Verdict::Failed,
         };
         self.manifest.end(verdict, Some(error.to_string()), clock::wall());
+        if self.run_dir.check().is_err() {
+            return;
+        }
         // The disk may be what failed.
         let _ = self.run_dir.trial(1).map(|dir| self.write_trial_manifest(&dir));
         let _ = self.run_dir.write_json("manifest.json", &self.manifest);
@@ -206,7 +213,10 @@ impl Running<'_> {
         let trial_dir = self.run_dir.trial(1)?;
         self.write_trial_manifest(&trial_dir)?;
         let provisioned = self.provision(&trial_dir)?;
-        let mut ready = self.prepare(&provisioned)?;
+        let mut ready = self.prepare(&provisioned).map_err(|error| {
+            // Whatever was not waited for: this is why.
+            if self.stop.load(Ordering::Relaxed) { LabError::Interrupted } else { error }
+        })?;
         self.write_trial_manifest(&trial_dir)?;
         let watchdog = Watchdog::start(provisioned.processes(), self.stop.clone());
         let watchdog = watchdog.map_err(LabError::Thread)?;
@@ -241,7 +251,7 @@ impl Running<'_> {
                 let said = &mut |what: &str| self.live.stage(what);
                 provision::cassandra(options, data_dir, cpus, &trial_dir.raw()?, said, self.stop)
             }
-            TargetChoice::Running { hosts } => provision::running(hosts),
+            TargetChoice::Running { hosts } => provision::running(hosts, self.stop),
         }
     }
 
@@ -249,7 +259,7 @@ impl Running<'_> {
         let trial = self.trial;
         self.live.stage(&format!("preparing {}", trial.table.quoted()));
         let ours = provisioned.is_ours();
-        let prepared = data::prepare(trial, provisioned, self.live)?;
+        let prepared = data::prepare(trial, provisioned, self.live, self.stop)?;
         let Prepared { ids, filling, version, addresses, ring, caveats } = prepared;
         let encoder =
             Arc::new(Encoder::new(trial.plan.clone(), &trial.table, &ids, trial.consistency));
@@ -258,7 +268,8 @@ impl Running<'_> {
             TargetChoice::Reference { storage: Storage::Null } => Target::NULL_MOCK,
             TargetChoice::Cassandra { .. } => "cassandra",
             TargetChoice::Running { .. } => {
-                stand_in::kind(addresses[0], version.as_deref(), trial.timeout)?
+                let (release, who) = (version.as_deref(), trial.credentials.as_ref());
+                stand_in::kind(addresses[0], release, trial.timeout, who, self.stop)?
             }
         };
         let version = match provisioned.child.is_some() {
@@ -404,8 +415,8 @@ impl Running<'_> {
         overall: &analyze::Overall,
         verdict: Verdict,
     ) -> Result<(), LabError> {
-        let mut table = TrialsWriter::new(self.run_dir.append("trials.csv")?);
-        table.row(&TrialRow {
+        let mut table = TrialsWriter::new(self.run_dir.append(TRIALS_CSV)?);
+        let row = TrialRow {
             trial: 1,
             workload: summary.workload.clone(),
             target: summary.target.kind.clone(),
@@ -420,8 +431,8 @@ impl Running<'_> {
             lag: overall.lag,
             verdict: verdict.name().to_owned(),
             caveats: summary.caveats.iter().map(|c| c.code.clone()).collect(),
-        })?;
-        Ok(())
+        };
+        table.row(&row).map_err(table_failed(&self.run_dir.path().join(TRIALS_CSV)))
     }
 }
 

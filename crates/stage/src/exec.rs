@@ -137,6 +137,8 @@ fn start(program: &Program, life: Life) -> Result<Child, SpawnError> {
     let log = |cause| SpawnError::Log { program: name.clone(), path: program.log.clone(), cause };
     let mut command = Command::new(file);
     command.args(arguments).stdin(Stdio::null());
+    // Whoever may look at the program's environment need not know the password of a cluster.
+    command.env_remove(PASSWORD);
     let mut output = match life {
         Life::Tied => {
             command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -196,6 +198,9 @@ fn confine(command: &mut Command, mask: Mask, life: Life) {
     // at most three system calls on values that it owns, and neither allocates nor takes a lock.
     unsafe { command.pre_exec(before_exec) };
 }
+
+/// The variable that `wideload run` takes a password from.
+const PASSWORD: &str = "WIDELOAD_PASSWORD";
 
 type Job = (Command, SyncSender<io::Result<OsChild>>);
 

@@ -2,7 +2,9 @@
 
 pub(crate) mod cassandra;
 pub(crate) mod clean;
+pub(crate) mod completions;
 pub(crate) mod down;
+pub(crate) mod man;
 pub(crate) mod ps;
 pub(crate) mod report;
 pub(crate) mod run;
