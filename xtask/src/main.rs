@@ -23,6 +23,8 @@ enum Task {
     },
     /// Measure what an operation costs the client, beside a bare loop; writes docs/BENCHMARKS.md.
     BenchOp(xtask::bench::Options),
+    /// Build the static program and pack it with its completions, manual pages and licences.
+    Dist,
     /// Run the fuzz targets.
     Fuzz {
         /// How long each target runs.
@@ -58,6 +60,7 @@ fn run(task: Task) -> Result<bool> {
         }
         Task::Test { filter } => xtask::suite::run(&root, filter.as_deref()),
         Task::BenchOp(options) => xtask::bench::run(&root, &options).map(|()| true),
+        Task::Dist => xtask::dist::dist(&root).map(|()| true),
         Task::Fuzz { minutes, target } => {
             xtask::fuzz::fuzz(&root, target.as_deref(), minutes)?;
             Ok(true)

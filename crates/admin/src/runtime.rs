@@ -42,7 +42,7 @@ impl Runtime {
         self.handle.block_on(future)
     }
 
-    /// As [`Self::block_on`], but not beyond the wish to stop: None then, and the future is dropped.
+    /// As [`Self::block_on`], but not beyond the wish to stop: None then; the future is dropped.
     pub(crate) fn block_on_unless<F: Future>(
         &self,
         stop: &AtomicBool,

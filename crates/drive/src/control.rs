@@ -92,8 +92,8 @@ impl Control {
     /// As [`Self::connect_as`], but not beyond the wish to stop.
     ///
     /// # Errors
-    /// As for [`Self::connect_as`], and [`ControlError::Interrupted`] soon after `stop` is set, from
-    /// this and every later request.
+    /// As for [`Self::connect_as`], and [`ControlError::Interrupted`] soon after `stop` is set,
+    /// from this and every later request.
     pub fn connect_unless(
         address: SocketAddr,
         timeout: Nanos,

@@ -1,9 +1,9 @@
 //! The run directory: where it is, how its files come into being.
 //!
 //! A run gets `runs/<utc>-<name>/`, or the directory given by `--out`, which must be absent or
-//! empty. Whole files appear at once (`whole_file`); series are appended to. `runs/latest` points at
-//! the newest run under `./runs`. Nothing is written into a directory that has taken the place of
-//! the run's own.
+//! empty. Whole files appear at once (`whole_file`); series are appended to. `runs/latest` points
+//! at the newest run under `./runs`. Nothing is written into a directory that has taken the place
+//! of the run's own.
 
 use crate::manifest::Verdict;
 use crate::utc;

@@ -6,7 +6,7 @@
 //! is too long.
 
 use crate::style::Style;
-use crate::text::{COLUMNS, wrap};
+use crate::text::{COLUMNS, TIE, wrap};
 use lab::Finished;
 use record::summary::{Stats, Summary};
 use record::{Caveat, Verdict};
@@ -136,7 +136,8 @@ fn ms(us: f64) -> String {
 
 fn outcomes(summary: &Summary) -> String {
     let seen = summary.outcomes.iter().filter(|(_, count)| *count > 0);
-    let seen: Vec<_> = seen.map(|(outcome, count)| format!("{} {count}", outcome.name())).collect();
+    let seen: Vec<_> =
+        seen.map(|(outcome, count)| format!("{}{TIE}{count}", outcome.name())).collect();
     seen.join(", ")
 }
 
@@ -154,6 +155,7 @@ fn client(summary: &Summary) -> String {
     ]
     .into_iter()
     .flatten()
+    .map(|item| item.replace(' ', &TIE.to_string()))
     .collect::<Vec<_>>()
     .join(", ")
 }

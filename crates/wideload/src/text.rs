@@ -3,12 +3,16 @@
 /// Columns that every terminal has.
 pub(crate) const COLUMNS: usize = 80;
 
+/// A blank at which no line ends.
+pub(crate) const TIE: char = '\u{a0}';
+
 /// Words in lines of at most [`COLUMNS`]; the first line begins with `first`, all others with
-/// `rest`. A word that is longer than a line, such as a path, gets one of its own.
+/// `rest`. A word that is longer than a line, such as a path, gets one of its own. Words joined by
+/// [`TIE`] stay together.
 pub(crate) fn wrap(text: &str, first: &str, rest: &str) -> String {
     let mut lines = vec![first.to_owned()];
     let mut fresh = true;
-    for word in text.split_whitespace() {
+    for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
         let width = |text: &str| text.chars().count();
         let line = lines.last().map_or(0, |line| width(line));
         if !fresh && line + 1 + width(word) > COLUMNS {
@@ -23,7 +27,7 @@ pub(crate) fn wrap(text: &str, first: &str, rest: &str) -> String {
         }
         fresh = false;
     }
-    lines.join("\n")
+    lines.join("\n").replace(TIE, " ")
 }
 
 /// A count in at most six characters: `9999`, `123k`, `45.6M`.
@@ -49,6 +53,7 @@ mod tests {
         assert!(
             wrapped.starts_with("  ! word") && wrapped.lines().nth(1).unwrap().starts_with("    w")
         );
+        assert!(wrap(&format!("{} 74{TIE}%", "w".repeat(76)), "", "").ends_with("\n74 %"));
         let path = "p".repeat(100);
         assert_eq!(wrap(&format!("see {path} there"), "", "> "), format!("see\n> {path}\n> there"));
     }
