@@ -4,6 +4,7 @@
 //! `cargo xtask --help` lists the tasks.
 
 pub mod bench;
+pub mod dist;
 pub mod fuzz;
 pub mod suite;
 pub mod tidy;

@@ -25,6 +25,8 @@ enum Task {
     BenchOp(xtask::bench::Options),
     /// Measure how late the client is by itself, beside a poll loop; writes docs/LAG.md.
     BenchLag(xtask::bench::lag::Options),
+    /// Build the static program and pack it with its completions, manual pages and licences.
+    Dist,
     /// Run the fuzz targets.
     Fuzz {
         /// How long each target runs.
@@ -61,6 +63,7 @@ fn run(task: Task) -> Result<bool> {
         Task::Test { filter } => xtask::suite::run(&root, filter.as_deref()),
         Task::BenchOp(options) => xtask::bench::run(&root, &options).map(|()| true),
         Task::BenchLag(options) => xtask::bench::lag::run(&root, &options),
+        Task::Dist => xtask::dist::dist(&root).map(|()| true),
         Task::Fuzz { minutes, target } => {
             xtask::fuzz::fuzz(&root, target.as_deref(), minutes)?;
             Ok(true)

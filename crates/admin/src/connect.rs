@@ -16,6 +16,7 @@ use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use thiserror::Error;
 use units::{CpuSet, Credentials, Nanos};
@@ -73,6 +74,9 @@ pub enum ConnectError {
     /// It answers something else.
     #[error("{address} does not serve as a CQL v4 host: {reason}; is this its CQL address?")]
     NotCql { address: SocketAddr, reason: String },
+    /// The caller does not want it any more.
+    #[error("interrupted while connecting")]
+    Interrupted,
     /// The preferred datacenter is not there.
     #[error(
         "the cluster of {address} has no datacenter '{name}', only {known}; correct --datacenter"
@@ -91,6 +95,8 @@ pub struct Admin {
     pub(crate) datacenter: String,
     /// With fixed hosts: their given addresses by host id.
     pub(crate) fixed: Option<Fixed>,
+    /// Set when nobody waits for answers any more.
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Admin {
@@ -111,8 +117,17 @@ impl Admin {
     /// [`ConnectError`] of the first host, when none can be used; a refused or missing password of
     /// any host tried, at once.
     pub fn connect(config: &Config) -> Result<Self, ConnectError> {
+        Self::connect_unless(config, &Arc::default())
+    }
+
+    /// As [`Self::connect`], but once `stop` is set neither this nor a later question is waited
+    /// for longer than 50 ms; what writes rows ([`Self::write`]) still is.
+    ///
+    /// # Errors
+    /// As for [`Self::connect`], and [`ConnectError::Interrupted`].
+    pub fn connect_unless(config: &Config, stop: &Arc<AtomicBool>) -> Result<Self, ConnectError> {
         let runtime = Runtime::start(&config.cpus).map_err(ConnectError::Runtime)?;
-        let (session, contact, fixed) = runtime.block_on(async {
+        let connected = runtime.block_on_unless(stop, async {
             if config.fixed_hosts {
                 let (session, contact, fixed) = fixed::connect(config).await?;
                 Ok((session, contact, Some(fixed)))
@@ -120,10 +135,11 @@ impl Admin {
                 let (session, contact) = connect_any(config).await?;
                 Ok((session, contact, None))
             }
-        })?;
+        });
+        let (session, contact, fixed) = connected.ok_or(ConnectError::Interrupted)??;
         let datacenter = datacenter(&session, contact, config.datacenter.as_deref())?;
-        let (session, timeout) = (Arc::new(session), config.timeout);
-        Ok(Self { session, runtime, timeout, contact, datacenter, fixed })
+        let (session, timeout, stop) = (Arc::new(session), config.timeout, stop.clone());
+        Ok(Self { session, runtime, timeout, contact, datacenter, fixed, stop })
     }
 
     /// The host through which the cluster was found.

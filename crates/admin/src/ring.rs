@@ -2,6 +2,7 @@
 //! [`wire::routing::Ring`].
 
 use crate::connect::{Admin, chain};
+use crate::statements::INTERRUPTED;
 use scylla::frame::response::result::TableSpec;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -33,9 +34,12 @@ impl Admin {
     /// [`RingError`].
     pub fn ring(&self, keyspace: &str) -> Result<Ring, RingError> {
         let address = self.contact();
-        self.runtime
-            .block_on(self.session().refresh_metadata())
-            .map_err(|e| RingError::Unread { address, reason: chain(&e) })?;
+        let refreshed = self.runtime.block_on_unless(&self.stop, self.session().refresh_metadata());
+        match refreshed {
+            Some(Ok(())) => {}
+            Some(Err(e)) => return Err(RingError::Unread { address, reason: chain(&e) }),
+            None => return Err(RingError::Unread { address, reason: INTERRUPTED.to_owned() }),
+        }
         let state = self.session().get_cluster_state();
         let Some(found) = state.get_keyspace(keyspace) else {
             return Err(RingError::Keyspace { address, keyspace: keyspace.to_owned() });

@@ -4,10 +4,15 @@
 //! which stays off the workers' cpus.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use units::{CpuSet, cpus_of_current_thread, pin_current_thread};
+
+/// How long a request to stop may go unseen.
+const STOP_SEEN_MAX: Duration = Duration::from_millis(50);
 
 /// A current-thread runtime on a thread of its own; ends when it is dropped.
 #[derive(Debug)]
@@ -35,6 +40,24 @@ impl Runtime {
 
     pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.handle.block_on(future)
+    }
+
+    /// As [`Self::block_on`], but not beyond the wish to stop: None then; the future is dropped.
+    pub(crate) fn block_on_unless<F: Future>(
+        &self,
+        stop: &AtomicBool,
+        future: F,
+    ) -> Option<F::Output> {
+        self.block_on(async {
+            let mut future = std::pin::pin!(future);
+            while !stop.load(Ordering::Relaxed) {
+                let done = tokio::time::timeout(STOP_SEEN_MAX, &mut future).await;
+                if let Ok(done) = done {
+                    return Some(done);
+                }
+            }
+            None
+        })
     }
 }
 
@@ -72,5 +95,20 @@ mod tests {
             runtime.handle.spawn(async { cpus_of_current_thread().unwrap() }).await.unwrap()
         });
         assert_eq!(on, if rest.is_empty() { allowed } else { rest });
+    }
+
+    #[test]
+    fn nothing_is_waited_for_beyond_the_wish_to_stop() {
+        let runtime = Runtime::start(&CpuSet::default()).unwrap();
+        let stop = AtomicBool::new(false);
+        assert_eq!(runtime.block_on_unless(&stop, async { 7 }), Some(7));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(20));
+                stop.store(true, Ordering::Relaxed);
+            });
+            assert_eq!(runtime.block_on_unless(&stop, std::future::pending::<()>()), None);
+        });
+        assert_eq!(runtime.block_on_unless(&stop, async { 7 }), None);
     }
 }

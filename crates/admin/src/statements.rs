@@ -23,6 +23,9 @@ const PROBES_MAX: usize = 32;
 /// Longest statement shown in an error, in characters.
 const SHOWN_MAX: usize = 300;
 
+/// Instead of an answer that was not waited for.
+pub(crate) const INTERRUPTED: &str = "interrupted while waiting for it";
+
 /// Why the schema could not be changed.
 #[derive(Debug, Error)]
 #[allow(missing_docs)] // the fields are what the texts name
@@ -80,8 +83,12 @@ impl Admin {
     pub fn schema_change(&self, text: &str) -> Result<(), SchemaError> {
         let mut statement = Statement::new(text);
         statement.set_request_timeout(Some(self.timeout.max(CHANGE_MIN).to_duration()));
-        let changed = self.runtime.block_on(self.session().query_unpaged(statement, &[]));
+        let change = self.session().query_unpaged(statement, &[]);
+        let changed = self.runtime.block_on_unless(&self.stop, change);
         let (address, statement) = (self.contact(), shown(text));
+        let Some(changed) = changed else {
+            return Err(SchemaError::Lost { address, statement, reason: INTERRUPTED.to_owned() });
+        };
         match changed {
             Ok(_) => Ok(()),
             Err(ExecutionError::SchemaAgreementError(_)) => {
@@ -94,12 +101,23 @@ impl Admin {
         }
     }
 
-    /// Runs any other statement; its rows, none for a write. Meant for few rows: all are read.
+    /// Runs a statement that writes, to its end also when the caller wants to stop.
+    ///
+    /// # Errors
+    /// [`QueryError`]: refused, no answer.
+    pub fn write(&self, text: &str) -> Result<(), QueryError> {
+        let answer = self.runtime.block_on(self.session().query_unpaged(text, &[]));
+        answer.map(drop).map_err(|e| self.query_error(text, &e, refusal(&e)))
+    }
+
+    /// Runs any other statement; its rows. Meant for few rows: all are read.
     ///
     /// # Errors
     /// [`QueryError`]: refused, no answer, not readable.
     pub fn query(&self, text: &str) -> Result<Vec<Row>, QueryError> {
-        let answer = self.runtime.block_on(self.session().query_unpaged(text, &[]));
+        let asked = self.session().query_unpaged(text, &[]);
+        let answer = self.runtime.block_on_unless(&self.stop, asked);
+        let answer = answer.ok_or_else(|| self.interrupted(text))?;
         let answer = answer.map_err(|e| self.query_error(text, &e, refusal(&e)))?;
         let (address, statement) = (self.contact(), shown(text));
         rows_of(answer).map_err(|reason| QueryError::Answer { address, statement, reason })
@@ -112,12 +130,13 @@ impl Admin {
     /// [`QueryError`] of the first that fails.
     pub fn count_found(&self, text: &str, keys: Vec<String>) -> Result<usize, QueryError> {
         let session = self.session();
-        let found = self.runtime.block_on(async {
+        let found = self.runtime.block_on_unless(&self.stop, async {
             let statement = session.prepare(text).await;
             let statement = statement.map_err(|e| (chain(&e), refusal_to_prepare(&e)))?;
             count(session, &statement, keys).await.map_err(|e| (chain(&e), refusal(&e)))
         });
         let (address, statement) = (self.contact(), shown(text));
+        let found = found.ok_or_else(|| self.interrupted(text))?;
         found.map_err(|(lost, refused)| match refused {
             Some(reason) => QueryError::Refused { address, statement, reason },
             None => QueryError::Lost { address, statement, reason: lost },
@@ -140,6 +159,11 @@ impl Admin {
         versions.sort_unstable();
         versions.dedup();
         Ok(versions)
+    }
+
+    fn interrupted(&self, text: &str) -> QueryError {
+        let (address, statement) = (self.contact(), shown(text));
+        QueryError::Lost { address, statement, reason: INTERRUPTED.to_owned() }
     }
 
     fn query_error(

@@ -2,11 +2,11 @@
 //! statistics.
 //!
 //! In: an address, a table that `wideload run` has loaded, connections, operations in flight.
-//! Out: one line of JSON, `{"ops": .., "cpu_us_per_op": .., "syscalls_per_op": .., "ops_s": ..}`. One thread, pinned. All
-//! frames are encoded beforehand by wideload's own encoder, so that both send the same bytes; per
-//! operation the loop copies one, patches its stream id, and reads the nine bytes of an answer's
-//! header. It keeps no times, checks no outcome, has no timeout, and knows nothing of a schedule:
-//! less cannot be done with these system calls.
+//! Out: one line of JSON: `ops`, `cpu_us_per_op`, `syscalls_per_op`, `ops_s`. One thread, pinned.
+//! All frames are encoded beforehand by wideload's own encoder, so that both send the same bytes;
+//! per operation the loop copies one, patches its stream id, and reads the nine bytes of an
+//! answer's header. It keeps no times, checks no outcome, has no timeout, and knows nothing of a
+//! schedule: less cannot be done with these system calls.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

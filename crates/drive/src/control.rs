@@ -2,11 +2,16 @@
 //! before a run.
 //!
 //! It is closed while the data plane measures. Everything that it waits for is bounded by one
-//! timeout per request.
+//! timeout per request, and ends within 100 ms of the caller's wish to stop.
 
 use crate::handshake::{self, Next, Refusal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::{Credentials, Nanos, clock};
 use wire::cql::request::{QueryParameters, Request};
@@ -15,6 +20,9 @@ use wire::cql::{Consistency, DecodeError, ErrorCode, HEADER_SIZE, Header, RESPON
 
 /// An answer to the control connection is never longer than this, in bytes.
 const ANSWER_SIZE_MAX: usize = 16 << 20;
+
+/// How long the wish to stop may go unseen.
+const STOP_SEEN_MAX: Nanos = Nanos::from_millis(100);
 
 /// Why the control connection could not do its work. Each text names the address and the cure.
 #[derive(Debug, Error)]
@@ -43,6 +51,9 @@ pub enum ControlError {
     /// It does not let us in.
     #[error("{address} is of no use: {refusal}")]
     NotLetIn { address: SocketAddr, refusal: Refusal },
+    /// The caller does not want it any more.
+    #[error("interrupted while waiting for {address}")]
+    Interrupted { address: SocketAddr },
     /// It refused a statement.
     #[error("{address} refused '{statement}': {message} (code {code:#06x})")]
     Refused { address: SocketAddr, statement: String, message: String, code: i32 },
@@ -54,6 +65,7 @@ pub struct Control {
     address: SocketAddr,
     timeout: Nanos,
     socket: TcpStream,
+    stop: Arc<AtomicBool>,
 }
 
 impl Control {
@@ -74,13 +86,25 @@ impl Control {
         timeout: Nanos,
         credentials: Option<&Credentials>,
     ) -> Result<Self, ControlError> {
+        Self::connect_unless(address, timeout, credentials, &Arc::default())
+    }
+
+    /// As [`Self::connect_as`], but not beyond the wish to stop.
+    ///
+    /// # Errors
+    /// As for [`Self::connect_as`], and [`ControlError::Interrupted`] soon after `stop` is set,
+    /// from this and every later request.
+    pub fn connect_unless(
+        address: SocketAddr,
+        timeout: Nanos,
+        credentials: Option<&Credentials>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, ControlError> {
         let unreachable = |source| ControlError::Unreachable { address, source };
-        let socket =
-            TcpStream::connect_timeout(&address, timeout.to_duration()).map_err(unreachable)?;
+        let socket = open(address, timeout, stop)?;
         socket.set_nodelay(true).map_err(unreachable)?;
-        socket.set_read_timeout(Some(timeout.to_duration())).map_err(unreachable)?;
         socket.set_write_timeout(Some(timeout.to_duration())).map_err(unreachable)?;
-        let mut control = Self { address, timeout, socket };
+        let mut control = Self { address, timeout, socket, stop: stop.clone() };
         let mut frame = handshake::startup();
         // STARTUP and the password; whoever asks for more than that is not let have it.
         for _ in 0..2 {
@@ -166,14 +190,24 @@ impl Control {
             if left == Nanos::ZERO {
                 return Err(ControlError::Mute { address: self.address, timeout: self.timeout });
             }
-            let set = self.socket.set_read_timeout(Some(left.to_duration()));
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(ControlError::Interrupted { address: self.address });
+            }
+            let patience = left.min(STOP_SEEN_MAX).to_duration();
+            let set = self.socket.set_read_timeout(Some(patience));
             match set.and_then(|()| self.socket.read(out)) {
                 Ok(0) => {
                     let source = io::Error::other("it closed the connection instead of answering");
                     return Err(ControlError::Broken { address: self.address, source });
                 }
                 Ok(size) => out = &mut out[size..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted
+                            | io::ErrorKind::WouldBlock
+                            | io::ErrorKind::TimedOut
+                    ) => {}
                 Err(error) => return Err(self.broken(error)),
             }
         }
@@ -208,4 +242,42 @@ impl Control {
         let (statement, message) = (statement.to_owned(), message.to_owned());
         ControlError::Refused { address: self.address, statement, message, code: code.0 }
     }
+}
+
+/// A blocking socket, connected before the deadline and not beyond the wish to stop.
+fn open(address: SocketAddr, timeout: Nanos, stop: &AtomicBool) -> Result<TcpStream, ControlError> {
+    let unreachable =
+        |source: Errno| ControlError::Unreachable { address, source: io::Error::from(source) };
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None);
+    let socket = socket.map_err(unreachable)?;
+    let deadline = clock::now() + timeout;
+    let mut connected = match rustix::net::connect(&socket, &address) {
+        Ok(()) => true,
+        Err(Errno::INPROGRESS) => false,
+        Err(error) => return Err(unreachable(error)),
+    };
+    while !connected {
+        let left = deadline.since(clock::now());
+        if left == Nanos::ZERO {
+            return Err(unreachable(Errno::TIMEDOUT));
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(ControlError::Interrupted { address });
+        }
+        let patience = left.min(STOP_SEEN_MAX);
+        let patience = Timespec { tv_sec: 0, tv_nsec: patience.0 as i64 };
+        match poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&patience)) {
+            Ok(ready) => connected = ready > 0,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(unreachable(error)),
+        }
+    }
+    sockopt::socket_error(&socket).and_then(|error| error).map_err(unreachable)?;
+    rustix::io::ioctl_fionbio(&socket, false).map_err(unreachable)?;
+    Ok(TcpStream::from(socket))
 }

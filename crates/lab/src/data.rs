@@ -18,6 +18,7 @@ use drive::{Control, create_keyspace, create_table, identifier, statement_texts}
 use record::Caveat;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use units::{Bytes, Nanos};
 use wire::routing::Ring;
 use workload::{Action, Plan};
@@ -49,18 +50,19 @@ pub(crate) fn prepare(
     trial: &Trial,
     target: &Provisioned,
     live: &mut dyn Live,
+    stop: &Arc<AtomicBool>,
 ) -> Result<Prepared, LabError> {
     let timeout = trial.timeout.max(CONTROL_TIMEOUT_MIN);
     let mut prepared = if target.child.is_some() {
-        own(trial, &target.addresses, timeout)?
+        own(trial, &target.addresses, timeout, stop)?
     } else {
-        running(trial, &target.addresses, timeout, live)?
+        running(trial, &target.addresses, timeout, live, stop)?
     };
     if let Some(filling) = prepared.filling.as_ref().filter(|_| !target.is_ours()) {
         let (table, volume) = (trial.table.quoted(), volume(&trial.plan, filling.rows()));
         live.notice(&format!("loading {volume} into {table}"));
     }
-    prepared.ids = ids(trial, &prepared.addresses, timeout)?;
+    prepared.ids = ids(trial, &prepared.addresses, timeout, stop)?;
     Ok(prepared)
 }
 
@@ -76,8 +78,14 @@ pub(crate) fn row_bytes_max(plan: &Plan) -> u64 {
     (plan.key_size_max() + plan.schema.columns.len() * plan.value_size_max()) as u64
 }
 
-fn ids(trial: &Trial, addresses: &[SocketAddr], timeout: Nanos) -> Result<Vec<Vec<u8>>, LabError> {
-    let connect = |&host| Control::connect_as(host, timeout, trial.credentials.as_ref());
+fn ids(
+    trial: &Trial,
+    addresses: &[SocketAddr],
+    timeout: Nanos,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Vec<u8>>, LabError> {
+    let who = trial.credentials.as_ref();
+    let connect = |&host| Control::connect_unless(host, timeout, who, stop);
     let mut controls = addresses.iter().map(connect).collect::<Result<Vec<_>, _>>()?;
     let mut ids = Vec::new();
     for statement in statement_texts(&trial.plan, &trial.table) {
@@ -93,12 +101,17 @@ fn ids(trial: &Trial, addresses: &[SocketAddr], timeout: Nanos) -> Result<Vec<Ve
 }
 
 /// A target of our own is new, and nobody will ask for a marker on it.
-fn own(trial: &Trial, addresses: &[SocketAddr], timeout: Nanos) -> Result<Prepared, LabError> {
+fn own(
+    trial: &Trial,
+    addresses: &[SocketAddr],
+    timeout: Nanos,
+    stop: &Arc<AtomicBool>,
+) -> Result<Prepared, LabError> {
     if trial.load_choice == LoadChoice::Skip {
         return Err(LabError::TableMissing { table: trial.table.quoted() });
     }
     for &address in addresses {
-        let mut control = Control::connect(address, timeout)?;
+        let mut control = Control::connect_unless(address, timeout, None, stop)?;
         control.query(&create_keyspace(&trial.table, &trial.replication))?;
         control.query(&create_table(&trial.plan, &trial.table))?;
     }
@@ -117,15 +130,17 @@ fn running(
     addresses: &[SocketAddr],
     timeout: Nanos,
     live: &mut dyn Live,
+    stop: &Arc<AtomicBool>,
 ) -> Result<Prepared, LabError> {
-    let admin = Admin::connect(&admin::Config {
+    let config = admin::Config {
         hosts: addresses.to_vec(),
         credentials: trial.credentials.clone(),
         fixed_hosts: trial.fixed_hosts,
         datacenter: trial.datacenter.clone(),
         timeout,
         cpus: trial.client_cpus.clone(),
-    })?;
+    };
+    let admin = Admin::connect_unless(&config, stop)?;
     let version = Some(admin.versions()?.join(", ")).filter(|version| !version.is_empty());
     let mut caveats = Vec::new();
     let found = Found::of(trial, &admin)?;

@@ -1,12 +1,15 @@
-//! From what was driven to what is analysed and kept: names, the kind of load, `total.hlog`.
+//! From what was driven to what is analysed and kept: names, the kind of load, the client's cost,
+//! the verdict, `total.hlog`.
 
+use crate::caveats;
 use crate::error::{LabError, log_failed};
 use crate::filling::outcomes;
 use drive::{Amount, Arrivals, Driven, Ended, Load};
 use record::hlog::HlogWriter;
 use record::run_dir::TOTAL_HLOG;
-use record::{OpNames, TrialDir};
-use units::clock;
+use record::summary::{ClientCost, Summary};
+use record::{OpNames, TrialDir, Verdict};
+use units::{Nanos, clock};
 
 /// The operations of a plan, and the steps of those that have several.
 pub(crate) fn op_names(operations: &[workload::Operation]) -> Vec<OpNames> {
@@ -48,4 +51,43 @@ pub(crate) fn write_total(
         })
         .map_err(log_failed(&trial_dir.path().join(TOTAL_HLOG)))?;
     Ok(())
+}
+
+/// What the client cost. Polling is left out of the time per operation and told apart.
+pub(crate) fn client_cost(driven: &Driven, ops: u64) -> ClientCost {
+    let spin: Nanos = driven.usage.iter().fold(Nanos::ZERO, |sum, u| sum + u.spin);
+    let workers_s = driven.elapsed.as_secs_f64() * driven.usage.len() as f64;
+    let per_op = |total: f64| (ops > 0).then(|| total / ops as f64);
+    let busy = caveats::busy_shares(driven).fold(0.0, f64::max);
+    let syscalls: u64 = driven.usage.iter().map(|u| u.syscalls).sum();
+    ClientCost {
+        cpu_us_per_op: per_op(driven.process_cpu.since(spin).0 as f64 / 1e3),
+        syscalls_per_op: per_op(syscalls as f64),
+        rss_mib_max: stage::usage::of_self().map(|u| u.rss_max.0 as f64 / f64::from(1 << 20)),
+        busy_max: Some(busy),
+        spin_share: (workers_s > 0.0).then(|| spin.as_secs_f64() / workers_s),
+    }
+}
+
+/// How a trial ended, and why if not well.
+pub(crate) fn verdict(
+    summary: &Summary,
+    driven: &Driven,
+    give_up: Nanos,
+) -> (Verdict, Option<String>) {
+    let share = summary.errors as f64 / summary.ops.max(1) as f64;
+    let said = driven.first_error.as_ref();
+    let said = said.map_or(String::new(), |first| format!("; the first error was: {first}"));
+    let failed = |why: String| (Verdict::Failed, Some(why + &said));
+    match driven.ended {
+        Ended::Stopped => (Verdict::Interrupted, Some("interrupted by the user".to_owned())),
+        Ended::GaveUp => failed(format!("nothing succeeded for {give_up} (--give-up)")),
+        Ended::Completed if summary.ops == 0 => failed(
+            "no operation fell due in the window: the target or the client stood still".into(),
+        ),
+        Ended::Completed if share > analyze::ERRORS_SHARE_MAX => {
+            failed(format!("{:.2} % of the operations failed", share * 100.0))
+        }
+        Ended::Completed => (Verdict::Ok, None),
+    }
 }

@@ -2,9 +2,10 @@
 
 use admin::{ConnectError, QueryError, ReplicationError, RingError, SchemaError};
 use drive::{ControlError, DriveError};
+use record::Verdict;
 use record::hlog::HlogWriteError;
+use record::run_dir::{RunDirError, write_failed};
 use record::table::TableError;
-use record::{RunDirError, Verdict};
 use stage::cassandra::{StartError, StopError};
 use stage::{ReadyError, SpawnError, TerminateError};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub enum LabError {
     Hlog(HlogWriteError),
     /// A table in it.
     #[error(transparent)]
-    Table(#[from] TableError),
+    Table(TableError),
     /// The report.
     #[error(transparent)]
     Report(#[from] report::ReportError),
@@ -144,7 +145,7 @@ pub enum LabError {
     #[error("loading was given up: nothing succeeded for {give_up} (--give-up)")]
     LoadGaveUp { give_up: units::Nanos },
     /// The user's wish.
-    #[error("interrupted while loading")]
+    #[error("interrupted by the user before anything was measured")]
     Interrupted,
     /// This host gives no thread.
     #[error("cannot start a thread: {0}; `ulimit -u` tells how many there may be")]
@@ -172,10 +173,18 @@ pub enum LabError {
     File { path: PathBuf, source: std::io::Error },
 }
 
+/// A table that could not be written, by its path.
+pub(crate) fn table_failed(path: &Path) -> impl FnOnce(TableError) -> LabError {
+    move |error| match error.into_io() {
+        Ok(source) => LabError::RunDir(write_failed(path)(source)),
+        Err(error) => LabError::Table(error),
+    }
+}
+
 /// A log that could not be written, by its path where the system is why.
 pub(crate) fn log_failed(path: &Path) -> impl FnOnce(HlogWriteError) -> LabError {
     move |error| match error {
-        HlogWriteError::Io(source) => LabError::File { path: path.to_owned(), source },
+        HlogWriteError::Io(source) => LabError::RunDir(write_failed(path)(source)),
         error => LabError::Hlog(error),
     }
 }
@@ -208,7 +217,9 @@ impl LabError {
             Self::Cassandra(error) if error.is_interrupted() => 130,
             Self::Cassandra(error) if error.is_usage() => 2,
             Self::Load { .. } | Self::LoadGaveUp { .. } | Self::TargetDied { .. } => 1,
-            Self::Drive(DriveError::Link(drive::LinkError::Interrupted)) => 130,
+            Self::Connect(ConnectError::Interrupted)
+            | Self::Control(ControlError::Interrupted { .. })
+            | Self::Drive(DriveError::Link(drive::LinkError::Interrupted)) => 130,
             Self::Cpus { .. }
             | Self::ForeignTable { .. }
             | Self::ForeignRows { .. }

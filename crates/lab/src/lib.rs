@@ -30,6 +30,7 @@ mod settle;
 mod stand_in;
 mod trial;
 mod watchdog;
+mod whole_lines;
 
 pub use calibrate::{Bench, calibrate};
 pub use calibration::{

@@ -2,6 +2,7 @@
 
 use drive::Window;
 use record::Latency;
+use std::path::Path;
 use units::Nanos;
 
 /// One interval, for the live line.
@@ -23,6 +24,9 @@ pub struct LiveInterval<'a> {
 pub trait Live {
     /// Something begins: a sentence without a full stop.
     fn stage(&mut self, what: &str);
+    /// The run directory is there: whoever ends this process at once can say so in it, by
+    /// [`record::interrupt`].
+    fn begun(&mut self, _run_dir: &Path) {}
     /// Something that people should know whether or not they watch: a sentence.
     fn notice(&mut self, what: &str);
     /// So many of so many rows are loaded.

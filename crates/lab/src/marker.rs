@@ -111,7 +111,7 @@ pub(crate) fn write(
         marker.missing.is_empty(),
         literal(&missing.join(" "))
     );
-    admin.query(&text).map(drop)
+    admin.write(&text)
 }
 
 /// Reads a table's row; None when it has none, or its keyspace has no markers.

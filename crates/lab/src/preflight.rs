@@ -12,6 +12,7 @@ use drive::ControlError;
 use machine::{Facts, Machine, Tasks, client_and_target_cpus};
 use stage::cassandra::{self, Options};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use units::{Bytes, CpuSet, Credentials, Nanos, clock};
 
 /// What is looked at.
@@ -119,7 +120,9 @@ fn cpus(asked: &Asked, machine: &Machine) -> Result<(CpuSet, Option<CpuSet>), La
 }
 
 fn targets(hosts: &[String], asked: &Asked) -> Vec<Target> {
-    let look = |host: &String| match running(std::slice::from_ref(host)) {
+    // Nothing is under way that an interrupt would have to end.
+    let unstopped = AtomicBool::new(false);
+    let look = |host: &String| match running(std::slice::from_ref(host), &unstopped) {
         Ok(found) => {
             let look = |&address| probe(address, asked.timeout, asked.credentials.as_ref());
             found.addresses.iter().map(look).collect()

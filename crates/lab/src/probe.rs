@@ -10,6 +10,7 @@ use drive::{Control, ControlError};
 use machine::listener;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
 use units::{Credentials, Nanos, clock};
 
 const CONNECTS: usize = 5;
@@ -32,7 +33,7 @@ fn reached(
 ) -> Result<Reached, ControlError> {
     let mut control = Control::connect_as(address, timeout, credentials)?;
     let version = text_of(&mut control, "SELECT release_version FROM system.local")?;
-    let kind = stand_in::kind(address, version.as_deref(), timeout)?;
+    let kind = stand_in::kind(address, version.as_deref(), timeout, credentials, &Arc::default())?;
     let mut connects = Vec::new();
     for _ in 0..CONNECTS {
         let begin = clock::now();

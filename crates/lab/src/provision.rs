@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use units::{CpuSet, Nanos, clock};
 
 /// Storage of the reference target.
@@ -189,21 +190,47 @@ fn announced(line: &str) -> Option<SocketAddr> {
 
 /// Resolves the hosts of a running target: all addresses of a name count as one host, its first is
 /// taken.
-pub(crate) fn running(hosts: &[String]) -> Result<Provisioned, LabError> {
-    let addresses = hosts
-        .iter()
-        .map(|host| {
-            let failed = |source| LabError::Resolve { host: host.clone(), source };
-            let mut resolved = match host.parse::<std::net::IpAddr>() {
-                Ok(address) => vec![SocketAddr::new(address, CQL_PORT)].into_iter(),
-                Err(_) if has_port(host) => host.to_socket_addrs().map_err(failed)?,
-                Err(_) => (host.as_str(), CQL_PORT).to_socket_addrs().map_err(failed)?,
-            };
-            let none = || std::io::Error::other("the name has no address");
-            resolved.next().ok_or_else(none).map_err(failed)
-        })
-        .collect::<Result<_, LabError>>()?;
+pub(crate) fn running(hosts: &[String], stop: &AtomicBool) -> Result<Provisioned, LabError> {
+    let addresses = hosts.iter().map(|host| address(host, stop)).collect::<Result<_, _>>()?;
     Ok(Provisioned { addresses, child: None, cluster: None, facts: Value::Null })
+}
+
+/// The address of a host, by a number or a name.
+fn address(host: &str, stop: &AtomicBool) -> Result<SocketAddr, LabError> {
+    if let Ok(address) = host.parse() {
+        return Ok(SocketAddr::new(address, CQL_PORT));
+    }
+    if let Ok(address) = host.parse() {
+        return Ok(address);
+    }
+    let failed = |source| LabError::Resolve { host: host.to_owned(), source };
+    if cfg!(target_feature = "crt-static") {
+        // The C library loads name services at run time, which a static program cannot.
+        let source = std::io::Error::other("this static build looks no names up");
+        return Err(failed(source));
+    }
+    // A name server may take its time, and nothing interrupts the C library: a thread that is left
+    // behind waits for it.
+    let (answer, answered) = std::sync::mpsc::sync_channel(1);
+    let name = if has_port(host) { host.to_owned() } else { format!("{host}:{CQL_PORT}") };
+    let look = move || drop(answer.send(name.to_socket_addrs()));
+    let thread = std::thread::Builder::new().name("resolve".to_owned());
+    thread.spawn(look).map_err(LabError::Thread)?;
+    loop {
+        match answered.recv_timeout(std::time::Duration::from_millis(50)) {
+            Ok(resolved) => {
+                let none = || std::io::Error::other("the name has no address");
+                return resolved.and_then(|mut all| all.next().ok_or_else(none)).map_err(failed);
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(failed(std::io::Error::other("the look-up ended without an answer")));
+            }
+            Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
+                return Err(LabError::Interrupted);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
 }
 
 fn has_port(host: &str) -> bool {
@@ -217,10 +244,11 @@ mod tests {
     #[test]
     fn hosts_with_and_without_port() {
         let hosts = ["127.0.0.1", "127.0.0.1:19042", "[::1]:9043", "::1"].map(str::to_owned);
-        let addresses = running(&hosts).unwrap().addresses;
+        let stop = AtomicBool::new(false);
+        let addresses = running(&hosts, &stop).unwrap().addresses;
         let expected = ["127.0.0.1:9042", "127.0.0.1:19042", "[::1]:9043", "[::1]:9042"];
         assert_eq!(addresses, expected.map(|a| a.parse().unwrap()));
-        let error = running(&["no-such-host.invalid".to_owned()]).unwrap_err();
+        let error = running(&["no-such-host.invalid".to_owned()], &stop).unwrap_err();
         assert!(error.to_string().contains("no-such-host.invalid"), "{error}");
         assert_eq!(error.exit_status(), 3);
     }

@@ -2,17 +2,17 @@
 //! interval, and what the host does, once a second.
 
 use crate::capture::Capture;
-use crate::error::{LabError, log_failed};
+use crate::error::{LabError, log_failed, table_failed};
 use crate::live::{Live, LiveInterval};
 use crate::series::{Series, WINDOW_BLOCK, headline};
+use crate::whole_lines::WholeLines;
 use analyze::steady;
 use drive::{Interval, Observer, WARM_BLOCK, Window, WorkerUsage};
 use record::hlog::HlogWriter;
 use record::run_dir::{COUNTERS_CSV, LATENCY_HLOG};
 use record::table::{Counter, CountersWriter, TableError};
 use record::{OpNames, OpRecord, TrialDir};
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::PathBuf;
 use units::{Nanos, clock};
 
@@ -37,9 +37,11 @@ pub(crate) struct Recorded {
 pub(crate) struct Recording<'a> {
     names: &'a [OpNames],
     live: &'a mut dyn Live,
-    counters: CountersWriter<BufWriter<File>>,
-    file: Option<File>,
-    hlog: Option<HlogWriter<BufWriter<File>>>,
+    trial: TrialDir,
+    counters: CountersWriter<WholeLines>,
+    counters_path: PathBuf,
+    file: Option<WholeLines>,
+    hlog: Option<HlogWriter<WholeLines>>,
     hlog_path: PathBuf,
     window_start: Nanos,
     before: Vec<WorkerUsage>,
@@ -64,11 +66,15 @@ impl<'a> Recording<'a> {
             window: Series::new(WINDOW_BLOCK),
             became_steady: until_steady.then_some(false),
         };
+        let counters_path = trial.path().join(COUNTERS_CSV);
+        let counters = CountersWriter::new(WholeLines::new(trial.append(COUNTERS_CSV)?));
         Ok(Self {
             names,
             live,
-            counters: CountersWriter::new(BufWriter::new(trial.append(COUNTERS_CSV)?))?,
-            file: Some(trial.append(LATENCY_HLOG)?),
+            trial: trial.clone(),
+            counters: counters.map_err(table_failed(&counters_path))?,
+            counters_path,
+            file: Some(WholeLines::new(trial.append(LATENCY_HLOG)?)),
             hlog: None,
             hlog_path: trial.path().join(LATENCY_HLOG),
             window_start: Nanos::ZERO,
@@ -84,8 +90,10 @@ impl<'a> Recording<'a> {
     /// warm-up.
     pub(crate) fn finish(mut self) -> Result<(Recorded, Option<analyze::Course>), LabError> {
         let (rows, course) = self.capture.finish();
-        rows.iter().try_for_each(|row| self.counters.write(row))?;
-        self.counters.flush()?;
+        rows.iter()
+            .try_for_each(|row| self.counters.write(row))
+            .and_then(|()| self.counters.flush())
+            .map_err(table_failed(&self.counters_path))?;
         if let Some(hlog) = self.hlog {
             hlog.finish().map_err(log_failed(&self.hlog_path))?;
         }
@@ -93,11 +101,13 @@ impl<'a> Recording<'a> {
     }
 
     fn write(&mut self, interval: &Interval<'_>) -> Result<(), LabError> {
+        // What goes into a file without a name is lost: better to know now than at the end.
+        self.trial.check()?;
         if let Some(file) = self.file.take() {
             // The log's base is the wall clock time at which the window began.
             self.window_start = interval.record.start;
             let base = clock::wall() - (clock::now() - self.window_start);
-            let hlog = HlogWriter::new(BufWriter::new(file), base);
+            let hlog = HlogWriter::new(file, base);
             self.hlog = Some(hlog.map_err(log_failed(&self.hlog_path))?);
         }
         if let Some(hlog) = &mut self.hlog {
@@ -106,11 +116,12 @@ impl<'a> Recording<'a> {
                 .and_then(|()| hlog.flush())
                 .map_err(log_failed(&self.hlog_path))?;
         }
-        self.write_counters(interval)?;
-        Ok(self.counters.flush()?)
+        self.write_counters(interval)
+            .and_then(|()| self.counters.flush())
+            .map_err(table_failed(&self.counters_path))
     }
 
-    fn write_counters(&mut self, interval: &Interval<'_>) -> Result<(), LabError> {
+    fn write_counters(&mut self, interval: &Interval<'_>) -> Result<(), TableError> {
         let t_s = interval.record.end.since(self.window_start).as_secs_f64();
         let length = interval.record.end.since(interval.record.start).as_secs_f64();
         self.before.resize(interval.usage.len(), WorkerUsage::default());

@@ -1,3 +1,5 @@
+//! Tests of the recording: intervals in, memory that does not grow out.
+
 use super::*;
 use record::{IntervalRecord, Outcome, RunDir};
 use units::CpuSet;

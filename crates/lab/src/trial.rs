@@ -6,8 +6,8 @@ use crate::compactions;
 use crate::course::Course;
 use crate::data::{self, Prepared};
 use crate::data_size::DataSize;
-use crate::driven::{analyzed_load, op_names, write_total};
-use crate::error::LabError;
+use crate::driven::{analyzed_load, client_cost, op_names, verdict, write_total};
+use crate::error::{LabError, table_failed};
 use crate::filling::{Filling, Pour};
 use crate::live::Live;
 use crate::local_target::LocalTarget;
@@ -22,8 +22,8 @@ use drive::{Arrivals, Drive, Driven, Encoder, Ended, Load, TableName, Unwitnesse
 use machine::Machine;
 use record::hlog::Intervals;
 use record::manifest::{Manifest, Verdict};
-use record::run_dir::{BLOCKS_CSV, RAW};
-use record::summary::{ClientCost, Summary, Target};
+use record::run_dir::{BLOCKS_CSV, RAW, TRIALS_CSV};
+use record::summary::{Summary, Target};
 use record::table::{TrialRow, TrialsWriter};
 use record::{Caveat, OpNames, RunDir, TrialDir, utc};
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use units::{CpuSet, Credentials, Nanos, clock};
 use wire::cql::Consistency;
 use wire::routing::Ring;
@@ -146,6 +146,7 @@ pub fn run(
     manifest.seeds.insert("workload".to_owned(), trial.seed);
     manifest.host = trial.host.clone();
     run_dir.write_json("manifest.json", &manifest)?;
+    live.begun(run_dir.path());
     let (run_dir, rows, number, ended) = (&run_dir, None, 1, false);
     let mut running = Running { trial, run_dir, manifest, rows, number, ended, live, stop };
     match running.run() {
@@ -197,6 +198,9 @@ impl Running<'_> {
     /// Leaves the reason in the run directory; the error itself is shown by the caller.
     fn fail(&mut self, error: &LabError) {
         self.manifest.end(error.verdict(), Some(error.to_string()), clock::wall());
+        if self.run_dir.check().is_err() {
+            return;
+        }
         // The disk may be what failed.
         if !self.ended {
             let _ = self.run_dir.trial(self.number).map(|dir| self.write_trial_manifest(&dir));
@@ -209,7 +213,10 @@ impl Running<'_> {
         let trial_dir = self.run_dir.trial(1)?;
         self.write_trial_manifest(&trial_dir)?;
         let provisioned = self.provision(&trial_dir)?;
-        let mut ready = self.prepare(&provisioned)?;
+        let mut ready = self.prepare(&provisioned).map_err(|error| {
+            // Whatever was not waited for: this is why.
+            if self.stop.load(Ordering::Relaxed) { LabError::Interrupted } else { error }
+        })?;
         self.write_trial_manifest(&trial_dir)?;
         let watchdog = Watchdog::start(provisioned.processes(), self.stop.clone());
         let watchdog = watchdog.map_err(LabError::Thread)?;
@@ -323,14 +330,14 @@ impl Running<'_> {
                 let said = &mut |what: &str| self.live.stage(what);
                 provision::cassandra(options, data_dir, cpus, &trial_dir.raw()?, said, self.stop)
             }
-            TargetChoice::Running { hosts } => provision::running(hosts),
+            TargetChoice::Running { hosts } => provision::running(hosts, self.stop),
         }
     }
 
     fn prepare(&mut self, provisioned: &Provisioned) -> Result<Ready, LabError> {
         let trial = self.trial;
         self.live.stage(&format!("preparing {}", trial.table.quoted()));
-        let prepared = data::prepare(trial, provisioned, self.live)?;
+        let prepared = data::prepare(trial, provisioned, self.live, self.stop)?;
         let Prepared { ids, filling, version, addresses, ring, mut caveats } = prepared;
         let encoder =
             Arc::new(Encoder::new(trial.plan.clone(), &trial.table, &ids, trial.consistency));
@@ -339,7 +346,8 @@ impl Running<'_> {
             TargetChoice::Reference { storage: Storage::Null } => Target::NULL_MOCK,
             TargetChoice::Cassandra { .. } => "cassandra",
             TargetChoice::Running { .. } => {
-                stand_in::kind(addresses[0], version.as_deref(), trial.timeout)?
+                let (release, who) = (version.as_deref(), trial.credentials.as_ref());
+                stand_in::kind(addresses[0], release, trial.timeout, who, self.stop)?
             }
         };
         let version = match provisioned.child.is_some() {
@@ -537,9 +545,9 @@ impl Running<'_> {
     ) -> Result<(), LabError> {
         let table = match &mut self.rows {
             Some(table) => table,
-            rows => rows.insert(TrialsWriter::new(self.run_dir.append("trials.csv")?)),
+            rows => rows.insert(TrialsWriter::new(self.run_dir.append(TRIALS_CSV)?)),
         };
-        table.row(&TrialRow {
+        let row = TrialRow {
             trial: self.number,
             workload: summary.workload.clone(),
             target: summary.target.kind.clone(),
@@ -554,41 +562,7 @@ impl Running<'_> {
             lag: overall.lag,
             verdict: verdict.name().to_owned(),
             caveats: summary.caveats.iter().map(|c| c.code.clone()).collect(),
-        })?;
-        Ok(())
-    }
-}
-
-/// What the client cost. Polling is left out of the time per operation and told apart.
-fn client_cost(driven: &Driven, ops: u64) -> ClientCost {
-    let spin: Nanos = driven.usage.iter().fold(Nanos::ZERO, |sum, u| sum + u.spin);
-    let workers_s = driven.elapsed.as_secs_f64() * driven.usage.len() as f64;
-    let per_op = |total: f64| (ops > 0).then(|| total / ops as f64);
-    let busy = caveats::busy_shares(driven).fold(0.0, f64::max);
-    let syscalls: u64 = driven.usage.iter().map(|u| u.syscalls).sum();
-    ClientCost {
-        cpu_us_per_op: per_op(driven.process_cpu.since(spin).0 as f64 / 1e3),
-        syscalls_per_op: per_op(syscalls as f64),
-        rss_mib_max: stage::usage::of_self().map(|u| u.rss_max.0 as f64 / f64::from(1 << 20)),
-        busy_max: Some(busy),
-        spin_share: (workers_s > 0.0).then(|| spin.as_secs_f64() / workers_s),
-    }
-}
-
-fn verdict(summary: &Summary, driven: &Driven, give_up: Nanos) -> (Verdict, Option<String>) {
-    let share = summary.errors as f64 / summary.ops.max(1) as f64;
-    let said = driven.first_error.as_ref();
-    let said = said.map_or(String::new(), |first| format!("; the first error was: {first}"));
-    let failed = |why: String| (Verdict::Failed, Some(why + &said));
-    match driven.ended {
-        Ended::Stopped => (Verdict::Interrupted, Some("interrupted by the user".to_owned())),
-        Ended::GaveUp => failed(format!("nothing succeeded for {give_up} (--give-up)")),
-        Ended::Completed if summary.ops == 0 => failed(
-            "no operation fell due in the window: the target or the client stood still".into(),
-        ),
-        Ended::Completed if share > analyze::ERRORS_SHARE_MAX => {
-            failed(format!("{:.2} % of the operations failed", share * 100.0))
-        }
-        Ended::Completed => (Verdict::Ok, None),
+        };
+        table.row(&row).map_err(table_failed(&self.run_dir.path().join(TRIALS_CSV)))
     }
 }

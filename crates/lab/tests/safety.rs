@@ -341,3 +341,116 @@ fn a_marker_that_is_nonsense_is_refused() {
         assert!(text.contains("ycsb.wideload_marker"), "{text}");
     }
 }
+
+/// Everything that a target holds of others: each keyspace, table and column as the schema has it,
+/// and every row of every table, byte by byte. What carries our marker is left out.
+fn everything_of_others(rig: &Rig) -> BTreeMap<String, Vec<Vec<Option<Vec<u8>>>>> {
+    let text = |cell: &Option<Vec<u8>>| String::from_utf8(cell.clone().unwrap()).unwrap();
+    let ours = |keyspace: &str, table: &str| {
+        keyspace == "ycsb" && (table == "marked" || table == "wideload_marker")
+    };
+    let mut all = BTreeMap::new();
+    let keyspaces = rig.query("SELECT * FROM system_schema.keyspaces");
+    all.insert("keyspaces".to_owned(), keyspaces);
+    for (of, columns) in [("tables", "keyspace_name, table_name"), ("columns", "*")] {
+        let query = format!("SELECT {columns} FROM system_schema.{of}");
+        let mut rows = rig.query(&query);
+        rows.retain(|row| !ours(&text(&row[0]), &text(&row[1])));
+        rows.sort();
+        all.insert(of.to_owned(), rows);
+    }
+    for table in rig.query("SELECT keyspace_name, table_name FROM system_schema.tables") {
+        let (keyspace, table) = (text(&table[0]), text(&table[1]));
+        if !keyspace.starts_with("system") && !ours(&keyspace, &table) {
+            let name = format!("{keyspace}.{table}");
+            let mut rows = rig.query(&format!("SELECT * FROM {name}"));
+            rows.sort();
+            all.insert(name, rows);
+        }
+    }
+    all
+}
+
+/// Tables of others: with the workload's columns and some of its keys, of other shapes, and in a
+/// keyspace of their own.
+fn tables_of_others(rig: &mut Rig) {
+    foreign_table(rig, 100);
+    rig.query(
+        "CREATE KEYSPACE theirs WITH replication = {'class': 'SimpleStrategy', \
+         'replication_factor': 1}",
+    );
+    let fields: Vec<_> = (0..10).map(|i| format!("field{i} text")).collect();
+    let fields = fields.join(", ");
+    for create in [
+        "ycsb.fewer (y_id text PRIMARY KEY, field0 text)".to_owned(),
+        format!("ycsb.clustered (y_id text, c int, {fields}, PRIMARY KEY (y_id, c))"),
+        "theirs.usertable (id int PRIMARY KEY, v text)".to_owned(),
+        format!("theirs.fits (y_id text PRIMARY KEY, {fields})"),
+    ] {
+        rig.query(&format!("CREATE TABLE {create}"));
+    }
+    for insert in [
+        "ycsb.fewer (y_id, field0) VALUES ('user1', 'precious')",
+        "ycsb.clustered (y_id, c, field0) VALUES ('user1', 7, 'precious')",
+        "theirs.usertable (id, v) VALUES (1, 'precious')",
+        "theirs.fits (y_id, field0) VALUES ('user1', 'precious')",
+    ] {
+        rig.query(&format!("INSERT INTO {insert}"));
+    }
+}
+
+#[test]
+fn whatever_is_run_nothing_of_others_changes() {
+    let mut rig = Rig::new();
+    tables_of_others(&mut rig);
+    let before = everything_of_others(&rig);
+    assert!(before["ycsb.usertable"].len() == 101 && before["theirs.fits"].len() == 1);
+    let integrity = ["dataintegrity=true"];
+    let at =
+        |keyspace: &str, table: &str| TableName { keyspace: keyspace.into(), table: table.into() };
+    let tables = [
+        ("ycsb", "usertable"),
+        ("ycsb", "fewer"),
+        ("ycsb", "clustered"),
+        ("theirs", "usertable"),
+        ("theirs", "fits"),
+    ];
+    for (keyspace, table) in tables {
+        for load_choice in [LoadChoice::Undecided, LoadChoice::Load, LoadChoice::Skip] {
+            for workload in ["a", "d", "f"] {
+                let trial = Trial {
+                    table: at(keyspace, table),
+                    load_choice,
+                    replication: "{'class': 'SimpleStrategy', 'replication_factor': 1}".into(),
+                    ..rig.trial(workload, &integrity, RECORDS)
+                };
+                refused(rig.simply(trial).0);
+                let now = everything_of_others(&rig);
+                assert_eq!(now, before, "{workload} {load_choice:?} at {keyspace}.{table}");
+            }
+        }
+    }
+    // Beside them, a table of our own: loaded in two goes, loaded again, read and written.
+    let plan = ["fieldcount=1", "dataintegrity=true"];
+    let own = |rig: &Rig, workload: &str| Trial {
+        table: at("ycsb", "marked"),
+        ..rig.trial(workload, &plan, 300_000)
+    };
+    let mut notes = Notes { stop_loading_at: Some(1), ..Notes::default() };
+    let error = rig.run(own(&rig, "a"), &mut notes).unwrap_err();
+    assert!(matches!(error, LabError::Interrupted), "{error}");
+    assert_eq!(everything_of_others(&rig), before);
+    for (workload, load_choice) in [
+        ("a", LoadChoice::Undecided),
+        ("a", LoadChoice::Load),
+        ("f", LoadChoice::Skip),
+        ("d", LoadChoice::Undecided),
+    ] {
+        let finished = rig.simply(Trial { load_choice, ..own(&rig, workload) }).0.unwrap();
+        assert_eq!(finished.summary.errors, 0, "{workload}");
+        assert_eq!(everything_of_others(&rig), before, "{workload} {load_choice:?}");
+    }
+    assert!(rig.query("SELECT y_id FROM ycsb.marked").len() >= 300_000);
+    let marked = "SELECT table_name FROM ycsb.wideload_marker";
+    assert_eq!(rig.query(marked), [[Some(b"marked".to_vec())]], "and nothing else is claimed");
+}

@@ -14,6 +14,8 @@ use units::CpuSet;
 pub struct Settings {
     /// As the vendor calls it; on Arm the implementer and part numbers of the MIDR.
     pub cpu_model: Option<String>,
+    /// `uname -n`.
+    pub host_name: Option<String>,
     /// `uname -r`.
     pub kernel_release: Option<String>,
     /// `/proc/cmdline`.
@@ -62,6 +64,7 @@ pub(crate) fn read(source: &Source, cpus: &CpuSet) -> Settings {
     let thp = |file: &str| chosen(source, &format!("sys/kernel/mm/transparent_hugepage/{file}"));
     Settings {
         cpu_model: cpu_model(&cpuinfo),
+        host_name: source.text("proc/sys/kernel/hostname"),
         kernel_release: source.text("proc/sys/kernel/osrelease").or_else(|| {
             // "Linux version 5.14.0 (builder@host) ..."
             source.text("proc/version")?.split_whitespace().nth(2).map(str::to_owned)

@@ -4,7 +4,7 @@
 //! `Tag=T,start_s,length_s,max_ms,base64(V2 compressed)`, start counted from `BaseTime`. Writing
 //! uses the `hdrhistogram` crate's encoder. Reading decodes here, into [`Latency`], because a file
 //! may be hostile: lines, inflated sizes and indices are bounded, nothing is allocated by a length
-//! that the file claims.
+//! that the file claims, and a log has a bounded number of tags.
 //!
 //! Source: `HistogramLogWriter` (log format 1.2) and the V2 encoding of HdrHistogram
 //! (hdrhistogram.org). Limits of the reader: histograms from 1 ns to at most 1 h at 2 or 3 digits.
@@ -16,6 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializeError, V2DeflateSerializer};
+use std::collections::HashSet;
 use std::io::{self, BufRead, Read, Write};
 use thiserror::Error;
 use units::Nanos;
@@ -24,6 +25,8 @@ use units::Nanos;
 const LINE_BYTES_MAX: u64 = 512 * 1024;
 /// Largest inflated histogram: header and 9 bytes for each of 33,792 counts.
 const INFLATED_BYTES_MAX: u64 = 512 * 1024;
+/// Tags of one log: a plan has some ten operations with some fifteen series each.
+const TAGS_MAX: usize = 1000;
 /// The column `Interval_Max` is in milliseconds, as the Java writer has it by default.
 const MAX_NS_PER_UNIT: f64 = 1e6;
 
@@ -195,6 +198,15 @@ pub enum HlogReadError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A reader would keep a histogram for each.
+    #[error(
+        "line {line} has one more tag than the {TAGS_MAX} that a log may have; was it written by \
+         wideload?"
+    )]
+    Tags {
+        /// Line number.
+        line: u64,
+    },
 }
 
 /// One histogram of a log.
@@ -215,13 +227,14 @@ pub struct HlogReader<R: BufRead> {
     input: R,
     line: u64,
     base_s: Option<f64>,
+    tags: HashSet<String>,
     ended: bool,
 }
 
 impl<R: BufRead> HlogReader<R> {
     /// Reads from `input`, at most 512 KiB of it at a time.
     pub fn new(input: R) -> Self {
-        Self { input, line: 0, base_s: None, ended: false }
+        Self { input, line: 0, base_s: None, tags: HashSet::new(), ended: false }
     }
 
     /// `BaseTime` in seconds since 1970, once its line was read.
@@ -250,7 +263,14 @@ impl<R: BufRead> HlogReader<R> {
                 self.base_s = rest.split(' ').next().and_then(|s| s.parse().ok());
             }
             if !(text.is_empty() || text.starts_with('#') || text.starts_with('"')) {
-                return entry(text, line).map(Some);
+                let entry = entry(text, line)?;
+                if !self.tags.contains(&entry.tag) {
+                    if self.tags.len() == TAGS_MAX {
+                        return Err(HlogReadError::Tags { line });
+                    }
+                    self.tags.insert(entry.tag.clone());
+                }
+                return Ok(Some(entry));
             }
         }
     }

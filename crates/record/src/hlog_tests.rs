@@ -209,3 +209,15 @@ proptest! {
         let _ = read(&bytes[..cut.index(bytes.len())]);
     }
 }
+
+#[test]
+fn a_log_of_endless_tags_is_refused() {
+    let mut log = HlogWriter::new(Vec::new(), Nanos::ZERO).unwrap();
+    let one = of(&[5], true);
+    for number in 0..=TAGS_MAX {
+        log.write(&tag(&format!("op{number}")), Nanos::ZERO, Nanos(1), &one).unwrap();
+    }
+    let bytes = log.finish().unwrap();
+    let error = merged(HlogReader::new(&bytes[..])).unwrap_err();
+    assert!(matches!(error, HlogReadError::Tags { .. }), "{error}");
+}

@@ -17,6 +17,7 @@ pub mod summary;
 pub mod table;
 mod tag;
 pub mod utc;
+mod whole_file;
 
 pub use caveat::Caveat;
 pub use latency::{Bucket, LATENCY_MAX, Latency};
@@ -26,3 +27,4 @@ pub use outcome::Outcome;
 pub use run_dir::{RunDir, RunDirError, TrialDir};
 pub use summary::Summary;
 pub use tag::{OpNames, Series, Tag};
+pub use whole_file::{Silence, interrupt, write_whole};

@@ -48,6 +48,9 @@ pub struct Tool {
     pub name: String,
     /// Its version.
     pub version: String,
+    /// The commit it was built from, where the build said so (`WIDELOAD_COMMIT`).
+    #[serde(default)]
+    pub commit: Option<String>,
 }
 
 /// The manifest of a run or of a trial.
@@ -96,7 +99,11 @@ impl Manifest {
     pub fn starting(name: &str, command_line: Vec<String>, wall: Nanos) -> Self {
         Self {
             schema: SCHEMA,
-            tool: Tool { name: "wideload".into(), version: env!("CARGO_PKG_VERSION").into() },
+            tool: Tool {
+                name: "wideload".into(),
+                version: env!("CARGO_PKG_VERSION").into(),
+                commit: option_env!("WIDELOAD_COMMIT").map(str::to_owned),
+            },
             command_line,
             name: name.to_owned(),
             trial: None,

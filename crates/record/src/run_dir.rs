@@ -1,14 +1,19 @@
 //! The run directory: where it is, how its files come into being.
 //!
 //! A run gets `runs/<utc>-<name>/`, or the directory given by `--out`, which must be absent or
-//! empty. Whole files are written beside their place and renamed, so that a reader sees the old or
-//! the new one; series are appended to. `runs/latest` points at the newest run under `./runs`.
+//! empty. Whole files appear at once (`whole_file`); series are appended to. `runs/latest` points
+//! at the newest run under `./runs`. Nothing is written into a directory that has taken the place
+//! of the run's own.
 
+use crate::manifest::Verdict;
 use crate::utc;
+use crate::whole_file::{turn, write_manifest, write_whole};
 use serde::Serialize;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use thiserror::Error;
 use units::Nanos;
 
@@ -35,8 +40,6 @@ pub const REPORT_HTML: &str = "report.html";
 
 /// Characters of a run's name that are kept.
 const NAME_CHARS_MAX: usize = 80;
-/// Room for what a manifest gains until its end: target, failure, caveats.
-const END_BYTES_MAX: usize = 64 << 10;
 /// Runs of one name in one second.
 const COLLISIONS_MAX: u32 = 1000;
 
@@ -77,6 +80,28 @@ pub enum RunDirError {
         /// What the system says.
         source: io::Error,
     },
+    /// `RLIMIT_FSIZE`, or the file system's own bound.
+    #[error(
+        "cannot write '{}': {source}; raise the limit on the size of files (`ulimit -f`), or \
+         choose another disk with --out DIR",
+        path.display()
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is not the directory any more that was made for the run.
+    #[error(
+        "the run directory '{}' was deleted, moved or replaced while the run went on, and what it \
+         recorded with it: run again, and leave the directory alone until the run has ended",
+        path.display()
+    )]
+    Gone {
+        /// The directory.
+        path: PathBuf,
+    },
     /// `runs/latest` is something of the user's.
     #[error(
         "'{}' is not a symlink: move it away, it is to point at the newest run",
@@ -107,7 +132,8 @@ pub enum RunDirError {
     },
 }
 
-fn failed(path: &Path) -> impl FnOnce(io::Error) -> RunDirError {
+/// What the system says of a write to `path`, with the cure.
+pub fn write_failed(path: &Path) -> impl FnOnce(io::Error) -> RunDirError {
     let path = path.to_owned();
     move |source| match source.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -116,6 +142,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> RunDirError {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             RunDirError::Full { path, source }
         }
+        io::ErrorKind::FileTooLarge => RunDirError::TooLarge { path, source },
         io::ErrorKind::NotADirectory => RunDirError::NotDirectory { path },
         _ => RunDirError::Io { path, source },
     }
@@ -123,14 +150,50 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> RunDirError {
 
 /// The directory of one run.
 #[derive(Debug, Clone)]
-pub struct RunDir {
-    path: PathBuf,
-}
+pub struct RunDir(Place);
 
 /// The directory of one trial.
 #[derive(Debug, Clone)]
-pub struct TrialDir {
+pub struct TrialDir(Place);
+
+/// A directory by its path, and the directory that was there at first. It is held open, so that
+/// the kernel cannot give its number to another one.
+#[derive(Debug, Clone)]
+struct Place {
     path: PathBuf,
+    first: Arc<File>,
+}
+
+impl Place {
+    fn of(path: PathBuf) -> Result<Self, RunDirError> {
+        let first = Arc::new(File::open(&path).map_err(write_failed(&path))?);
+        Ok(Self { path, first })
+    }
+
+    fn check(&self) -> Result<(), RunDirError> {
+        let same = |now: &fs::Metadata| {
+            self.first.metadata().is_ok_and(|first| {
+                (first.dev(), first.ino()) == (now.dev(), now.ino()) && first.nlink() > 0
+            })
+        };
+        match fs::metadata(&self.path) {
+            Ok(now) if same(&now) => Ok(()),
+            _ => Err(RunDirError::Gone { path: self.path.clone() }),
+        }
+    }
+
+    /// The path of a file in it, which is still the run's own directory.
+    fn file(&self, name: &str) -> Result<PathBuf, RunDirError> {
+        self.check()?;
+        Ok(self.path.join(name))
+    }
+
+    /// Makes a directory in it.
+    fn directory(&self, name: &str) -> Result<PathBuf, RunDirError> {
+        let path = self.file(name)?;
+        fs::create_dir_all(&path).map_err(write_failed(&path))?;
+        Ok(path)
+    }
 }
 
 impl RunDir {
@@ -148,16 +211,17 @@ impl RunDir {
             if !found.is_dir() && !out.is_dir() {
                 return Err(RunDirError::NotDirectory { path: out.to_owned() });
             }
-            let mut entries = fs::read_dir(out).map_err(failed(out))?;
+            let mut entries = fs::read_dir(out).map_err(write_failed(out))?;
             if entries.next().is_some() {
                 return Err(RunDirError::NotEmpty { path: out.to_owned() });
             }
         }
-        fs::create_dir_all(out).map_err(failed(out))?;
+        fs::create_dir_all(out).map_err(write_failed(out))?;
         // An empty directory may still be one that we must not write to; say so before the load.
         let probe = out.join(".probe");
-        fs::write(&probe, b"").and_then(|()| fs::remove_file(&probe)).map_err(failed(out))?;
-        Ok(Self { path: out.to_owned() })
+        let _turn = turn();
+        fs::write(&probe, b"").and_then(|()| fs::remove_file(&probe)).map_err(write_failed(out))?;
+        Ok(Self(Place::of(out.to_owned())?))
     }
 
     fn create_under(runs: &Path, name: &str, wall: Nanos) -> Result<Self, RunDirError> {
@@ -165,7 +229,7 @@ impl RunDir {
             return Err(RunDirError::NotDirectory { path: runs.to_owned() });
         }
         let latest = latest_of(runs)?;
-        fs::create_dir_all(runs).map_err(failed(runs))?;
+        fs::create_dir_all(runs).map_err(write_failed(runs))?;
         let stem = format!("{}-{}", utc::compact(wall.0 / 1_000_000_000), plain_name(name));
         let mut number = 1;
         let path = loop {
@@ -176,7 +240,7 @@ impl RunDir {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < COLLISIONS_MAX => {
                     number += 1;
                 }
-                Err(e) => return Err(failed(&path)(e)),
+                Err(e) => return Err(write_failed(&path)(e)),
             }
         };
         if let Err(error) = point_latest(&latest, &path) {
@@ -184,35 +248,41 @@ impl RunDir {
             let _ = fs::remove_dir(&path);
             return Err(error);
         }
-        Ok(Self { path })
+        Ok(Self(Place::of(path)?))
     }
 
     /// The directory.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.0.path
+    }
+
+    /// Whether it is still the directory that was made.
+    ///
+    /// # Errors
+    /// [`RunDirError::Gone`] when it is not.
+    pub fn check(&self) -> Result<(), RunDirError> {
+        self.0.check()
     }
 
     /// Makes the directory of trial `number` (from 1): `trial-0001`.
     pub fn trial(&self, number: u32) -> Result<TrialDir, RunDirError> {
-        let path = self.path.join(format!("trial-{number:04}"));
-        fs::create_dir_all(&path).map_err(failed(&path))?;
-        Ok(TrialDir { path })
+        Ok(TrialDir(Place::of(self.0.directory(&format!("trial-{number:04}"))?)?))
     }
 
     /// Writes a whole file, at once for any reader.
     pub fn write(&self, file: &str, bytes: &[u8]) -> Result<(), RunDirError> {
-        write_whole(&self.path.join(file), bytes)
+        write_whole(&self.0.file(file)?, bytes)
     }
 
     /// Writes a value as indented JSON, at once for any reader.
     pub fn write_json(&self, file: &str, value: &impl Serialize) -> Result<(), RunDirError> {
-        write_json(&self.path.join(file), value)
+        write_json(&self.0.file(file)?, value)
     }
 
     /// Starts a file that grows.
     pub fn append(&self, file: &str) -> Result<File, RunDirError> {
-        start(&self.path.join(file))
+        start(&self.0.file(file)?)
     }
 }
 
@@ -220,37 +290,43 @@ impl TrialDir {
     /// The directory.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.0.path
+    }
+
+    /// As [`RunDir::check`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check(&self) -> Result<(), RunDirError> {
+        self.0.check()
     }
 
     /// The directory of raw texts, made when first asked for.
     pub fn raw(&self) -> Result<PathBuf, RunDirError> {
-        let path = self.path.join(RAW);
-        fs::create_dir_all(&path).map_err(failed(&path))?;
-        Ok(path)
+        self.0.directory(RAW)
     }
 
     /// Writes a whole file, at once for any reader.
     pub fn write(&self, file: &str, bytes: &[u8]) -> Result<(), RunDirError> {
-        write_whole(&self.path.join(file), bytes)
+        write_whole(&self.0.file(file)?, bytes)
     }
 
     /// Writes a value as indented JSON, at once for any reader.
     pub fn write_json(&self, file: &str, value: &impl Serialize) -> Result<(), RunDirError> {
-        write_json(&self.path.join(file), value)
+        write_json(&self.0.file(file)?, value)
     }
 
     /// Starts a file that grows.
     pub fn append(&self, file: &str) -> Result<File, RunDirError> {
-        start(&self.path.join(file))
+        start(&self.0.file(file)?)
     }
 }
 
 /// The trials of a run directory: number and path, in the order of their numbers.
 pub fn trials(run: &Path) -> Result<Vec<(u32, PathBuf)>, RunDirError> {
     let mut trials = Vec::new();
-    for entry in fs::read_dir(run).map_err(failed(run))? {
-        let entry = entry.map_err(failed(run))?;
+    for entry in fs::read_dir(run).map_err(write_failed(run))? {
+        let entry = entry.map_err(write_failed(run))?;
         let name = entry.file_name();
         let number = name.to_str().and_then(|n| n.strip_prefix("trial-")).map(str::parse);
         if let Some(Ok(number)) = number {
@@ -261,55 +337,19 @@ pub fn trials(run: &Path) -> Result<Vec<(u32, PathBuf)>, RunDirError> {
     Ok(trials)
 }
 
-/// Writes a whole file beside its place and renames it there. A link that somebody put beside it
-/// is replaced, never followed.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunDirError> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = PathBuf::from(beside);
-    // What a crash left, or a link to a file of somebody else.
-    let _ = fs::remove_file(&beside);
-    let mut file = File::create_new(&beside).map_err(failed(&beside))?;
-    let written = file.write_all(bytes).and_then(|()| fs::rename(&beside, path));
-    written.map_err(|e| {
-        // Half a file helps nobody, and on a full disk its space does.
-        let _ = fs::remove_file(&beside);
-        failed(path)(e)
-    })
-}
-
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunDirError> {
     let mut bytes = serde_json::to_vec_pretty(value)
         .map_err(|source| RunDirError::Json { path: path.to_owned(), source })?;
     bytes.push(b'\n');
-    if path.ends_with(MANIFEST) { write_manifest(path, bytes) } else { write_whole(path, &bytes) }
-}
-
-/// Writes a manifest. The first one at `path` takes room for its end, as blanks behind the JSON;
-/// when the disk is full at the end, that is written into this room, since a directory that says
-/// `running` for ever would be untrue.
-fn write_manifest(path: &Path, mut bytes: Vec<u8>) -> Result<(), RunDirError> {
-    let Some(room) = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file) else {
-        bytes.resize(bytes.len() + END_BYTES_MAX, b' ');
+    if !path.ends_with(MANIFEST) {
         return write_whole(path, &bytes);
-    };
-    match write_whole(path, &bytes) {
-        Err(RunDirError::Full { .. }) if bytes.len() as u64 <= room.len() => {
-            write_in_place(path, &bytes).map_err(failed(path))
-        }
-        written => written,
     }
-}
-
-/// Overwrites the start of a file that is at least as long, and cuts off the rest.
-fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::options().write(true).open(path)?;
-    file.write_all(bytes)?;
-    file.set_len(bytes.len() as u64)
+    let verdict = serde_json::to_value(value).ok().and_then(|value| value.get("verdict").cloned());
+    write_manifest(path, bytes, verdict == Some(Verdict::Running.name().into()))
 }
 
 fn start(path: &Path) -> Result<File, RunDirError> {
-    File::create(path).map_err(failed(path))
+    File::create(path).map_err(write_failed(path))
 }
 
 /// The place of `runs/latest`, which must be free or a symlink.
@@ -327,10 +367,11 @@ fn point_latest(latest: &Path, run: &Path) -> Result<(), RunDirError> {
     let mut fresh = std::ffi::OsString::from(".latest-");
     fresh.push(name);
     let fresh = latest.with_file_name(fresh);
-    std::os::unix::fs::symlink(name, &fresh).map_err(failed(latest))?;
+    let _turn = turn();
+    std::os::unix::fs::symlink(name, &fresh).map_err(write_failed(latest))?;
     fs::rename(&fresh, latest).map_err(|e| {
         let _ = fs::remove_file(&fresh);
-        failed(latest)(e)
+        write_failed(latest)(e)
     })
 }
 
@@ -345,6 +386,7 @@ fn plain_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     const WALL: Nanos = Nanos::from_secs(951_782_399);
 
@@ -411,7 +453,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_named_and_leaves_no_part() {
         let full = Path::new("/dev/full");
-        let error = failed(full)(fs::write(full, "x").unwrap_err()).to_string();
+        let error = write_failed(full)(fs::write(full, "x").unwrap_err()).to_string();
         assert!(error.contains("'/dev/full'") && error.contains("free space"), "{error}");
         let home = tempfile::tempdir().unwrap();
         let place = home.path().join("taken");
@@ -453,7 +495,7 @@ mod tests {
 
     #[test]
     fn a_manifest_gets_its_end_on_a_full_disk() {
-        use crate::{Manifest, Verdict};
+        use crate::Manifest;
         let Some(disk) = SmallDisk::mount() else {
             eprintln!("SKIP: cannot mount a tmpfs here");
             return;
@@ -468,6 +510,45 @@ mod tests {
         assert_eq!(serde_json::from_slice::<Manifest>(&bytes).unwrap(), manifest);
         assert!(bytes.ends_with(b"}\n"));
         assert_eq!(fs::read_dir(run.path()).unwrap().count(), 2, "manifest and counters");
+    }
+
+    #[test]
+    fn nothing_is_written_into_a_directory_that_took_the_place() {
+        type Harm = fn(&Path);
+        let harms: [Harm; 4] = [
+            |path| fs::remove_dir_all(path).unwrap(),
+            |path| {
+                fs::remove_dir_all(path).unwrap();
+                fs::create_dir_all(path.join("trial-0001")).unwrap();
+            },
+            |path| {
+                fs::remove_dir_all(path).unwrap();
+                fs::write(path, "mine").unwrap();
+            },
+            |path| fs::rename(path, path.with_extension("moved")).unwrap(),
+        ];
+        for (number, harm) in harms.into_iter().enumerate() {
+            let home = tempfile::tempdir().unwrap();
+            let out = home.path().join("out");
+            let run = RunDir::create(Some(&out), "a").unwrap();
+            let trial = run.trial(1).unwrap();
+            trial.write(SUMMARY, b"{}").unwrap();
+            harm(&out);
+            let refused = [
+                run.check(),
+                trial.check(),
+                run.write_json(MANIFEST, &1),
+                run.trial(1).map(drop),
+                trial.write(SUMMARY, b"{}"),
+                trial.append(LATENCY_HLOG).map(drop),
+                trial.raw().map(drop),
+            ];
+            for error in refused.map(Result::unwrap_err) {
+                assert!(matches!(error, RunDirError::Gone { .. }), "{number}: {error}");
+                assert!(error.to_string().contains("/out"), "{error}");
+            }
+            assert!(!out.join("trial-0001/summary.json").exists(), "{number}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The two tables of a run: `trials.csv`, a row per trial, and `counters.csv`, a series over time.
 
 use crate::summary::Stats;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use thiserror::Error;
 
 /// Why a table could not be written or read.
@@ -10,6 +10,19 @@ use thiserror::Error;
 pub struct TableError {
     table: &'static str,
     source: csv::Error,
+}
+
+impl TableError {
+    /// What the system says, where that is why.
+    ///
+    /// # Errors
+    /// The error itself, where it is another.
+    pub fn into_io(self) -> Result<io::Error, Self> {
+        match self.source.kind() {
+            csv::ErrorKind::Io(_) => Ok(self.source.into()),
+            _ => Err(self),
+        }
+    }
 }
 
 fn failed(table: &'static str) -> impl Fn(csv::Error) -> TableError {

@@ -13,7 +13,8 @@ mod plots;
 mod series;
 mod svg;
 
-use record::run_dir::{MANIFEST, REPORT_HTML, write_whole};
+use record::run_dir::{MANIFEST, REPORT_HTML};
+use record::write_whole;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 

@@ -4,6 +4,7 @@
 //! next wait; a second `recv` that only finds EAGAIN would cost a system call per wake-up.
 
 use crate::buffer::{ReceiveBuffer, SendBuffer};
+use crate::mailbox::Mailbox;
 use crate::timer::{TIMER, Waiter};
 use crate::{BufferSizes, ConnectionId, Event, Flush, Ring, Syscalls};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -12,10 +13,13 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use units::{Nanos, clock};
 
 /// Marks the listener among the events.
 const LISTENER: u64 = u64::MAX - 1;
+/// Marks the mailbox among the events.
+const MAILBOX: u64 = u64::MAX - 2;
 /// Connections taken from the listener per wake-up, so that a flood of them does not starve the
 /// others.
 const ACCEPTS_MAX: usize = 64;
@@ -24,6 +28,8 @@ const ACCEPTS_MAX: usize = 64;
 struct Connection {
     socket: OwnedFd,
     connecting: bool,
+    /// Counted by the mailbox.
+    accepted: bool,
     paused: bool,
     /// What epoll watches now.
     interest: EventFlags,
@@ -57,6 +63,9 @@ pub struct Epoll {
     epoll: OwnedFd,
     waiter: Waiter,
     listener: Option<TcpListener>,
+    mailbox: Option<Arc<Mailbox>>,
+    /// Rings among which accepted connections are shared out; its own one alone when empty.
+    sharers: Vec<Arc<Mailbox>>,
     connections: Vec<Option<Connection>>,
     /// Places in `connections` that may be given again.
     vacant: Vec<u32>,
@@ -76,6 +85,8 @@ impl Epoll {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             waiter: Waiter::new(),
             listener: None,
+            mailbox: None,
+            sharers: Vec::new(),
             connections: Vec::new(),
             vacant: Vec::new(),
             sizes,
@@ -84,11 +95,32 @@ impl Epoll {
         })
     }
 
+    /// The mailbox of this ring, made when first asked for.
+    ///
+    /// # Errors
+    /// When the kernel gives no descriptor for it.
+    pub fn mailbox(&mut self) -> io::Result<Arc<Mailbox>> {
+        if let Some(mailbox) = &self.mailbox {
+            return Ok(mailbox.clone());
+        }
+        let mailbox = Arc::new(Mailbox::new()?);
+        let data = EventData::new_u64(MAILBOX);
+        epoll::add(&self.epoll, mailbox.bell(), data, EventFlags::IN)?;
+        self.mailbox = Some(mailbox.clone());
+        Ok(mailbox)
+    }
+
+    /// Connections accepted from now on go to the ring, of these, that has the fewest.
+    pub fn share(&mut self, rings: Vec<Arc<Mailbox>>) {
+        self.sharers = rings;
+    }
+
     fn add(&mut self, socket: OwnedFd, connecting: bool) -> io::Result<ConnectionId> {
         let index = self.vacant.pop().unwrap_or(self.connections.len() as u32);
         let mut connection = Connection {
             socket,
             connecting,
+            accepted: false,
             paused: false,
             interest: EventFlags::empty(),
             filling: SendBuffer::new(self.sizes.send),
@@ -209,14 +241,41 @@ impl Epoll {
 
     fn accept(&mut self, events: &mut Vec<Event>) {
         for _ in 0..ACCEPTS_MAX {
-            // Refused for good or for now (another thread was faster, or no descriptor is left):
-            // the next wait tells.
+            // Refused for good or for now (no descriptor is left): the next wait tells.
             let Some(Ok((stream, peer))) = self.listener.as_ref().map(TcpListener::accept) else {
                 return;
             };
-            if let Ok(connection) = self.attach(stream) {
-                events.push(Event::Accepted { connection, peer });
+            let fewest = self.sharers.iter().min_by_key(|ring| ring.connections()).cloned();
+            let own = |ring: &Arc<Mailbox>| {
+                self.mailbox.as_ref().is_some_and(|mailbox| Arc::ptr_eq(mailbox, ring))
+            };
+            match fewest {
+                // It is lost when its ring cannot be woken; the client sees it closed.
+                Some(ring) if !own(&ring) => drop(ring.give(stream, peer)),
+                _ => {
+                    self.mailbox.iter().for_each(|mailbox| mailbox.opened());
+                    self.accepted(stream, peer, events);
+                }
             }
+        }
+    }
+
+    /// Attaches a connection that the mailbox counts already.
+    fn accepted(&mut self, stream: TcpStream, peer: SocketAddr, events: &mut Vec<Event>) {
+        match self.attach(stream) {
+            Ok(id) => {
+                if let Some(connection) = self.get(id) {
+                    connection.accepted = true;
+                }
+                events.push(Event::Accepted { connection: id, peer });
+            }
+            Err(_) => self.mailbox.iter().for_each(|mailbox| mailbox.closed()),
+        }
+    }
+
+    fn take_from_mailbox(&mut self, events: &mut Vec<Event>) {
+        for (stream, peer) in self.mailbox.as_ref().map_or(Vec::new(), |mailbox| mailbox.take()) {
+            self.accepted(stream, peer, events);
         }
     }
 }
@@ -244,17 +303,18 @@ impl Ring for Epoll {
 
     fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
-        // Exclusive: a new connection wakes one of the threads that share the listener, not all.
-        let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
-        epoll::add(&self.epoll, &listener, EventData::new_u64(LISTENER), flags)?;
+        epoll::add(&self.epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         self.listener = Some(listener);
         Ok(())
     }
 
     fn close(&mut self, connection: ConnectionId) {
         if let Some(place) = self.connections.get_mut(connection.index())
-            && place.take().is_some()
+            && let Some(closed) = place.take()
         {
+            if closed.accepted {
+                self.mailbox.iter().for_each(|mailbox| mailbox.closed());
+            }
             // Closing the descriptor takes it out of the epoll set.
             self.vacant.push(connection.0);
         }
@@ -321,6 +381,7 @@ impl Ring for Epoll {
             match data {
                 TIMER => {}
                 LISTENER => self.accept(events),
+                MAILBOX => self.take_from_mailbox(events),
                 index => self.on_event(ConnectionId(index as u32), flags, events),
             }
         }

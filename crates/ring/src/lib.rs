@@ -11,10 +11,12 @@
 
 mod buffer;
 mod epoll;
+mod mailbox;
 mod timer;
 
 pub use buffer::{ReceiveBuffer, SendBuffer};
 pub use epoll::Epoll;
+pub use mailbox::Mailbox;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -123,8 +125,7 @@ pub trait Ring {
     /// When the kernel refuses to watch it.
     fn attach(&mut self, stream: TcpStream) -> io::Result<ConnectionId>;
 
-    /// Accepts connections from `listener` from now on; several rings may share one listening
-    /// socket.
+    /// Accepts connections from `listener` from now on.
     ///
     /// # Errors
     /// When the kernel refuses to watch it.

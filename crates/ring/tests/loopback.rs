@@ -149,24 +149,35 @@ fn paused_connections_are_not_received_from() {
 }
 
 #[test]
-fn two_rings_share_a_listener() {
+fn connections_are_shared_out_evenly_whoever_accepts() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let mut rings: Vec<_> = (0..2)
-        .map(|_| {
-            let mut ring = Epoll::new(SIZES).unwrap();
-            ring.listen(listener.try_clone().unwrap()).unwrap();
-            ring
-        })
-        .collect();
-    let clients: Vec<_> = (0..10).map(|_| TcpStream::connect(address).unwrap()).collect();
-    let (mut accepted, until) = (0, clock::now() + Nanos::from_secs(5));
-    while accepted < clients.len() && clock::now() < until {
-        for ring in &mut rings {
-            let mut events = Vec::new();
-            ring.wait(Some(clock::now() + Nanos::from_millis(5)), &mut events).unwrap();
-            accepted += events.iter().filter(|e| matches!(e, Event::Accepted { .. })).count();
+    let mut rings: Vec<_> = (0..3).map(|_| Epoll::new(SIZES).unwrap()).collect();
+    let mailboxes: Vec<_> = rings.iter_mut().map(|ring| ring.mailbox().unwrap()).collect();
+    rings[0].share(mailboxes.clone());
+    rings[0].listen(listener).unwrap();
+    let mut held: Vec<Vec<ConnectionId>> = vec![Vec::new(); rings.len()];
+    let accept = |rings: &mut [Epoll], held: &mut [Vec<ConnectionId>], expected: usize| {
+        let until = clock::now() + Nanos::from_secs(5);
+        while held.iter().map(Vec::len).sum::<usize>() < expected && clock::now() < until {
+            for (ring, held) in rings.iter_mut().zip(&mut *held) {
+                let mut events = Vec::new();
+                ring.wait(Some(clock::now() + Nanos::from_millis(5)), &mut events).unwrap();
+                held.extend(events.iter().filter_map(|event| match event {
+                    Event::Accepted { connection, .. } => Some(*connection),
+                    _ => None,
+                }));
+            }
         }
+        held.iter().map(Vec::len).collect::<Vec<_>>()
+    };
+    let mut clients: Vec<_> = (0..9).map(|_| TcpStream::connect(address).unwrap()).collect();
+    assert_eq!(accept(&mut rings, &mut held, 9), [3, 3, 3]);
+    // What is closed makes room: the next ones go where the fewest are.
+    for connection in held[1].drain(..) {
+        rings[1].close(connection);
     }
-    assert_eq!(accepted, clients.len());
+    clients.extend((0..3).map(|_| TcpStream::connect(address).unwrap()));
+    assert_eq!(accept(&mut rings, &mut held, 9), [3, 3, 3]);
+    assert!(mailboxes.iter().all(|mailbox| mailbox.connections() == 3));
 }

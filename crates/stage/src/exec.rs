@@ -1,7 +1,8 @@
 //! Starting a program on its cpus, tied to the life of this process or made to outlive it.
 //!
 //! Input: [`Program`]. Output: [`Child`], already confined when its first instruction runs, in
-//! its own process group, with no standard input, its output going to its log.
+//! its own process group, with no standard input, its output going to its log, and no other
+//! descriptor: what goes on after this process must not hold a lock of whoever started that.
 //!
 //! Source: prctl(2) PR_SET_PDEATHSIG, setsid(2), sched_setaffinity(2). The kernel sends the death
 //! signal when the *thread* that forked ends, so all forks are done by one thread that never does.
@@ -11,10 +12,12 @@
 
 use crate::child::Child;
 use crate::output::Output;
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal, setsid};
 use rustix::thread::{CpuSet as Mask, sched_setaffinity};
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child as OsChild, Command, Stdio};
@@ -127,6 +130,7 @@ pub fn spawn_detached(program: &Program) -> Result<Child, SpawnError> {
 }
 
 fn start(program: &Program, life: Life) -> Result<Child, SpawnError> {
+    keep_descriptors();
     let name = program.name();
     let Some((file, arguments)) = program.argv.split_first() else {
         return Err(SpawnError::NoProgram { instance: program.instance.clone() });
@@ -137,6 +141,8 @@ fn start(program: &Program, life: Life) -> Result<Child, SpawnError> {
     let log = |cause| SpawnError::Log { program: name.clone(), path: program.log.clone(), cause };
     let mut command = Command::new(file);
     command.args(arguments).stdin(Stdio::null());
+    // Whoever may look at the program's environment need not know the password of a cluster.
+    command.env_remove(PASSWORD);
     let mut output = match life {
         Life::Tied => {
             command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -161,6 +167,21 @@ fn start(program: &Program, life: Life) -> Result<Child, SpawnError> {
     let child = Child::new(os, program, output).map_err(failed)?;
     heard.map_err(|cause| SpawnError::Exec { program: name.clone(), cause })?;
     Ok(child)
+}
+
+/// Lets no program that is started have what this process was given by its own parent. What it has
+/// opened itself is not passed on anyway.
+fn keep_descriptors() {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
+    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<RawFd>().ok();
+    let open: Vec<_> = entries.flatten().filter_map(number).collect();
+    for number in open.into_iter().filter(|number| *number > 2) {
+        // SAFETY: the descriptor is not kept, read or closed. Should another thread have closed it
+        // meanwhile, the kernel refuses; should it have opened another one by that number, that one
+        // is already closed on exec, as all that the standard library opens.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        let _ = fcntl_setfd(descriptor, FdFlags::CLOEXEC);
+    }
 }
 
 fn mask(cpus: &CpuSet) -> Option<Mask> {
@@ -196,6 +217,9 @@ fn confine(command: &mut Command, mask: Mask, life: Life) {
     // at most three system calls on values that it owns, and neither allocates nor takes a lock.
     unsafe { command.pre_exec(before_exec) };
 }
+
+/// The variable that `wideload run` takes a password from.
+const PASSWORD: &str = "WIDELOAD_PASSWORD";
 
 type Job = (Command, SyncSender<io::Result<OsChild>>);
 

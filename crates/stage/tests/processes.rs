@@ -71,6 +71,19 @@ fn a_child_is_confined_to_its_cpus() {
 }
 
 #[test]
+fn a_child_has_no_descriptor_but_its_output() {
+    let dir = TempDir::new().unwrap();
+    let lock = std::fs::File::create(dir.path().join("lock")).unwrap();
+    // As one that this process was started with.
+    rustix::io::fcntl_setfd(&lock, rustix::io::FdFlags::empty()).unwrap();
+    let child = sh(&dir, "ls -l /proc/$$/fd; echo done; sleep 60");
+    eventually("its list", || child.last_lines().iter().any(|line| line == "done"));
+    let lines = child.last_lines();
+    assert!(lines.iter().any(|line| line.contains("/dev/null")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("lock")), "{lines:?}");
+}
+
+#[test]
 fn a_dropped_child_is_gone_with_its_group() {
     let dir = TempDir::new().unwrap();
     let child = sh(&dir, "sleep 600 & echo $!; wait");

@@ -1,5 +1,5 @@
-//! The target's sockets: one thread per cpu asked for, each with its own event loop, sharing one
-//! listener.
+//! The target's sockets: one thread per cpu asked for, each with its own event loop. The first one
+//! listens, and gives each new connection to the thread that has the fewest.
 //!
 //! A thread wakes at least every 50 ms to see whether it shall stop and whether other threads have
 //! changed the schema. Bounded: connections, the size of a frame, and what waits to be sent: a peer
@@ -7,8 +7,7 @@
 //! and what it still sends is dropped for up to two seconds, so that the error is not lost to a
 //! reset.
 //!
-//! Limit: a connection stays with the thread that accepted it, and the kernel does not spread a
-//! burst of them evenly over threads.
+//! Limit: a connection stays with its thread, however unevenly clients use theirs.
 
 use crate::counters::{Counter, Counters};
 use crate::engine::{Clock, Engine, EngineConfig, Storage};
@@ -154,9 +153,15 @@ impl Server {
         let connections = AtomicUsize::new(0);
         let mut workers = Vec::new();
         for _ in 0..self.config.threads.max(1) {
-            let listener = self.listener.try_clone().map_err(failed)?;
-            let worker = Worker::new(&self.config, &self.engine, &connections, listener);
+            let worker = Worker::new(&self.config, &self.engine, &connections);
             workers.push(worker.map_err(failed)?);
+        }
+        let rings = workers.iter_mut().map(|worker| worker.ring.mailbox());
+        let rings = rings.collect::<io::Result<Vec<_>>>().map_err(failed)?;
+        if let Some(first) = workers.first_mut() {
+            first.ring.share(rings);
+            let listener = self.listener.try_clone().map_err(failed)?;
+            first.ring.listen(listener).map_err(failed)?;
         }
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
@@ -271,15 +276,12 @@ impl<'a> Worker<'a> {
         config: &'a Config,
         engine: &'a Arc<Engine>,
         connections: &'a AtomicUsize,
-        listener: TcpListener,
     ) -> io::Result<Self> {
         let receive_max = config.frame_size_max + HEADER_SIZE;
         let sizes = BufferSizes { send: BUFFER_BYTES, receive: BUFFER_BYTES, receive_max };
-        let mut ring = Epoll::new(sizes)?;
-        ring.listen(listener)?;
         Ok(Self {
             config,
-            ring,
+            ring: Epoll::new(sizes)?,
             engine,
             counters: engine.counters(),
             connections,

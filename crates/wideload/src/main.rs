@@ -6,14 +6,16 @@ mod output;
 mod result;
 mod screen;
 mod signals;
+mod style;
+mod text;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use exit::Exit;
 use std::process::ExitCode;
 
 /// The benchmark lab for distributed NoSQL databases.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 110, arg_required_else_help = true)]
+#[command(name = "wideload", version, max_term_width = 110, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -30,6 +32,9 @@ enum Verb {
     Clean(cmd::clean::Args),
     Report(cmd::report::Args),
     Serve(cmd::serve::Args),
+    Completions(cmd::completions::Args),
+    #[command(hide = true)]
+    Man(cmd::man::Args),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +49,8 @@ fn main() -> ExitCode {
         Verb::Clean(args) => cmd::clean::main(&args),
         Verb::Report(args) => cmd::report::main(&args),
         Verb::Serve(args) => cmd::serve::main(&args),
+        Verb::Completions(args) => cmd::completions::main(&args, Cli::command()),
+        Verb::Man(args) => cmd::man::main(&args, Cli::command()),
     };
     match result {
         Ok(code) => code,

@@ -1,11 +1,14 @@
-//! What people see while a trial runs: a bar for loading, one line for the run. Nothing when stderr
-//! is no terminal.
+//! What people see while a trial runs: a bar for loading, one line for the run, cut to the width of
+//! the terminal. Nothing when stderr is no terminal.
 
+use crate::signals::Current;
+use crate::text::short;
 use drive::Window;
 use drive::{Amount, Arrivals};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{Live, LiveInterval, Trial};
 use std::io::{IsTerminal, Write as _};
+use std::path::Path;
 use units::Nanos;
 
 /// The terminal, on stderr: stdout is for results.
@@ -18,16 +21,18 @@ pub(crate) struct Screen {
     figures: String,
     until_steady: bool,
     steady: bool,
+    current: Current,
 }
 
 impl Screen {
-    pub(crate) fn new(trial: &Trial) -> Self {
+    /// `current` is told the run directory.
+    pub(crate) fn new(trial: &Trial, current: Current) -> Self {
         let target = match std::io::stderr().is_terminal() {
             true => ProgressDrawTarget::stderr_with_hz(4),
             false => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(None, target);
-        bar.set_style(style("{spinner} {msg}"));
+        bar.set_style(style("{spinner} {wide_msg}"));
         Self {
             bar,
             loading: false,
@@ -38,6 +43,7 @@ impl Screen {
             },
             done: 0,
             figures: String::new(),
+            current,
             until_steady: trial.warm_until_steady,
             steady: false,
         }
@@ -72,9 +78,13 @@ fn style(template: &str) -> ProgressStyle {
 impl Live for Screen {
     fn stage(&mut self, what: &str) {
         (self.loading, self.steady, self.done) = (false, false, 0);
-        self.bar.set_style(style("{spinner} {msg}"));
+        self.bar.set_style(style("{spinner} {wide_msg}"));
         self.bar.set_message(what.to_owned());
         self.bar.tick();
+    }
+
+    fn begun(&mut self, run_dir: &Path) {
+        self.current.set(run_dir.to_owned());
     }
 
     fn notice(&mut self, what: &str) {
@@ -87,13 +97,14 @@ impl Live for Screen {
     fn loading(&mut self, done: u64, total: u64) {
         if !self.loading {
             self.loading = true;
-            self.bar.set_style(style(
-                "loading {bar:30} {human_pos}/{human_len} rows  {per_sec}  {eta} left",
-            ));
+            self.bar.set_style(style("loading {bar:20} {wide_msg}"));
             self.bar.set_length(total);
             self.bar.reset_eta();
         }
         self.bar.set_position(done);
+        let (rows, of) = (short(done as f64), short(total as f64));
+        let (rate, left) = (short(self.bar.per_sec()), self.bar.eta().as_secs());
+        self.bar.set_message(format!("{rows} of {of} rows  {rate}/s  {left} s left"));
     }
 
     fn warming(&mut self, steady: bool) {
@@ -107,12 +118,12 @@ impl Live for Screen {
             let left = match (self.ops, window.end) {
                 (Some(ops), _) if ops > self.done && self.done > 0 => {
                     let elapsed = now.since(window.start).as_secs_f64();
-                    format!("{:.0} s left", (ops - self.done) as f64 * elapsed / self.done as f64)
+                    format!("{:.0} s left  ", (ops - self.done) as f64 * elapsed / self.done as f64)
                 }
-                (_, Some(end)) => format!("{:.0} s left", end.since(now).as_secs_f64().ceil()),
+                (_, Some(end)) => format!("{:.0} s left  ", end.since(now).as_secs_f64().ceil()),
                 _ => String::new(),
             };
-            format!("{}{left}", self.figures)
+            format!("{left}{}", self.figures)
         };
         self.bar.set_message(text);
         self.bar.tick();
@@ -124,11 +135,12 @@ impl Live for Screen {
         let ops_s = interval.ok as f64 / interval.length.as_secs_f64().max(1e-9);
         let kind = if self.open_loop { "response" } else { "service" };
         self.figures = format!(
-            "{ops_s:.0} op/s  {kind} p50 {:.2} ms  p99 {:.2} ms  {} errors  {} in flight  ",
+            "{} op/s  {kind} p50 {:.2} ms  p99 {:.2} ms  {} errors  {} in flight  ",
+            short(ops_s),
             ms(0.5),
             ms(0.99),
-            interval.errors,
-            interval.in_flight
+            short(interval.errors as f64),
+            short(interval.in_flight as f64)
         );
     }
 }

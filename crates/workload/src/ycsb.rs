@@ -61,6 +61,8 @@ pub struct YcsbPlan {
     pub plan: Plan,
     /// How long, how fast, by how many.
     pub settings: Settings,
+    /// What of the properties is used otherwise than a reader may think: sentences.
+    pub notices: Vec<String>,
 }
 
 /// Settings that properties give; a flag of the command line wins over each.
@@ -260,7 +262,8 @@ pub fn plan(
     let reader = reader::Reader::new(file, properties);
     let settings = compile::settings(&reader, records)?;
     let plan = compile::plan(name, &reader, &settings, operations)?;
-    Ok(YcsbPlan { plan, settings })
+    let notices = compile::notices(&reader)?;
+    Ok(YcsbPlan { plan, settings, notices })
 }
 
 #[cfg(test)]

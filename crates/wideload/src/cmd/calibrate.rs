@@ -37,7 +37,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let machine = Machine::read(Path::new("/")).map_err(LabError::from)?;
     let bench = bench(args, machine)?;
     let state = stage::dirs::state().map_err(Exit::environment)?;
-    let stop = signals::stop_flag().map_err(Exit::environment)?;
+    let stop = signals::stop_flag(&signals::Current::default()).map_err(Exit::environment)?;
     let bar = progress();
     let calibration = lab::calibrate(&bench, &mut |what| bar.set_message(what.to_owned()), &stop);
     bar.finish_and_clear();

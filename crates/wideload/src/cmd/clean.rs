@@ -1,6 +1,7 @@
 //! `wideload clean`: empties the cache.
 
 use crate::exit::Exit;
+use crate::output;
 use anyhow::anyhow;
 use serde_json::json;
 use stage::cassandra::{self, CacheError};
@@ -39,9 +40,9 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         _ => Exit::environment(error),
     })?;
     if args.json {
-        println!("{:#}", json!({ "cache": cache, "freed_bytes": freed.0 }));
+        output::print(&format!("{:#}\n", json!({ "cache": cache, "freed_bytes": freed.0 })))?;
     } else {
-        println!("freed {freed} in {}", cache.display());
+        output::print(&format!("freed {freed} in {}\n", cache.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

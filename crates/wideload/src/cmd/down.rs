@@ -1,6 +1,7 @@
 //! `wideload down`: ends what `up` has started.
 
 use crate::exit::Exit;
+use crate::output;
 use anyhow::anyhow;
 use stage::cassandra::remove_data;
 use stage::dirs;
@@ -36,7 +37,7 @@ pub(crate) struct Args {
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let states = States::below(&dirs::state().map_err(Exit::environment)?);
     let Some(deployment) = choose(args, &states)? else {
-        println!("{}", if args.json { "[]" } else { "nothing is up" });
+        output::print(if args.json { "[]\n" } else { "nothing is up\n" })?;
         return Ok(ExitCode::SUCCESS);
     };
     let Deployment { name, data, logs, .. } = &deployment;
@@ -51,13 +52,14 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         let done = serde_json::json!([{
             "name": name, "stopped": running, "data": kept, "logs": logs,
         }]);
-        println!("{done:#}");
+        output::print(&format!("{done:#}\n"))?;
     } else {
-        println!("stopped '{name}': {running} of {} processes ran", deployment.instances.len());
-        if let Some(data) = kept {
-            println!("data  {}", data.display());
-        }
-        println!("logs  {}", logs.display());
+        let all = deployment.instances.len();
+        let data = kept.map_or(String::new(), |data| format!("data  {}\n", data.display()));
+        output::print(&format!(
+            "stopped '{name}': {running} of {all} processes ran\n{data}logs  {}\n",
+            logs.display()
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

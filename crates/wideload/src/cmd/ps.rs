@@ -1,6 +1,7 @@
 //! `wideload ps`: what `up` has started, and whether it still runs.
 
 use crate::exit::Exit;
+use crate::output;
 use serde_json::{Value, json};
 use stage::dirs;
 use stage::state::{Deployed, Deployment, States};
@@ -24,11 +25,12 @@ pub(crate) struct Args {
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let all = States::below(&dirs::state().map_err(Exit::environment)?).all()?;
     if args.json {
-        println!("{:#}", Value::from(all.iter().map(as_json).collect::<Vec<_>>()));
+        let all = Value::from(all.iter().map(as_json).collect::<Vec<_>>());
+        output::print(&format!("{all:#}\n"))?;
     } else if all.is_empty() {
-        println!("nothing is up");
+        output::print("nothing is up\n")?;
     } else {
-        print!("{}", table(&all));
+        output::print(&table(&all))?;
     }
     Ok(ExitCode::SUCCESS)
 }

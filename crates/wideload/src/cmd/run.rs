@@ -10,26 +10,29 @@ pub(crate) use password::credentials;
 pub(crate) use resolve::{CASSANDRA, check_host};
 
 use crate::exit::Exit;
-use crate::{output, result, screen::Screen, signals};
+use crate::signals::{self, Current};
+use crate::{output, result, screen::Screen, style::Style};
 use lab::Finished;
 use record::Verdict;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
+    // Before anything is begun: an interrupt during the start is one, too.
+    let current = Current::default();
+    let stop = signals::stop_flag(&current).map_err(Exit::environment)?;
     let mut trial = resolve::trial(args)?;
     let (forewarned, sentences) = forewarn::forewarn(&trial);
     trial.forewarned = forewarned;
     for sentence in sentences {
         // A closed stderr is no reason not to run.
-        let _ = writeln!(std::io::stderr(), "{sentence}");
+        let _ = writeln!(io::stderr(), "{sentence}");
     }
     if args.dry_run {
         output::print(&lab::explain(&trial))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let stop = signals::stop_flag().map_err(Exit::environment)?;
-    let mut screen = Screen::new(&trial);
+    let mut screen = Screen::new(&trial, current);
     let finished = lab::run(&trial, &mut screen, &stop);
     screen.close();
     let finished = finished?;
@@ -37,7 +40,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         let json = serde_json::to_string_pretty(&finished.summary).map_err(Exit::environment)?;
         output::print(&format!("{json}\n"))?;
     } else {
-        output::print(&result::block(&finished))?;
+        output::print(&result::block(&finished, Style::of(&std::io::stdout())))?;
     }
     let doubts = if args.strict { doubts(&finished) } else { Vec::new() };
     if !doubts.is_empty() {

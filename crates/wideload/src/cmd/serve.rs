@@ -21,7 +21,12 @@ It listens on loopback unless told otherwise, has no authentication, and keeps n
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Address and port; port 0 is any free one
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9042")]
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:9042",
+        value_parser = listen_address
+    )]
     listen: SocketAddr,
     /// What becomes of rows
     #[arg(long, value_enum, default_value = "memory")]
@@ -39,16 +44,21 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         if cpus.is_empty() {
             return Err(Exit::usage(anyhow!("--cpus is empty: name at least one cpu")));
         }
-        units::pin_current_thread(cpus).map_err(|e| {
-            Exit::usage(anyhow!("cannot run on --cpus {cpus}: {e}; are they online and allowed?"))
-        })?;
+        let allowed = units::cpus_of_current_thread().map_err(Exit::environment)?;
+        if !cpus.difference(&allowed).is_empty() {
+            return Err(Exit::usage(anyhow!(
+                "--cpus {cpus} names cpus that this process may not use; allowed are {allowed}"
+            )));
+        }
+        units::pin_current_thread(cpus)
+            .map_err(|e| Exit::environment(anyhow!("cannot run on --cpus {cpus}: {e}")))?;
     }
     if args.memory_max == Bytes(0) {
         return Err(Exit::usage(anyhow!(
             "--memory-max 0 refuses every row: give a size like 4GiB"
         )));
     }
-    let stop = signals::stop_flag().map_err(Exit::environment)?;
+    let stop = signals::stop_flag(&signals::Current::default()).map_err(Exit::environment)?;
     let storage = match args.storage {
         super::run::StorageKind::Memory => Storage::Memory,
         super::run::StorageKind::Null => Storage::Null,
@@ -63,6 +73,15 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     announce(args, server.local_addr());
     server.run(&stop).map_err(Exit::environment)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A number where a name or a port alone would be guesswork.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.rsplit(':').next().filter(|port| port.parse::<u16>().is_ok());
+        let port = port.unwrap_or("9042");
+        format!("give a numeric ADDRESS:PORT, like 127.0.0.1:{port} or [::1]:{port}")
+    })
 }
 
 /// The first line says where it listens (`run` reads it there), the second what it is not.

@@ -2,6 +2,7 @@
 
 use crate::cmd::{cassandra::Flags, ps};
 use crate::exit::Exit;
+use crate::output;
 use crate::signals;
 use anyhow::anyhow;
 use clap::ValueEnum;
@@ -9,7 +10,7 @@ use machine::Machine;
 use stage::cassandra::{self, Cluster, Placement, Prepared, StartError};
 use stage::dirs;
 use stage::state::{Deployed, Deployment, SCHEMA, States, boot_id};
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -74,7 +75,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     states.ensure_free(&args.name)?;
     let cpus = cpus(args)?;
     let options = args.cassandra.options(args.instances).map_err(Exit::usage)?;
-    let stop = signals::stop_flag().map_err(Exit::environment)?;
+    let stop = signals::stop_flag(&signals::Current::default()).map_err(Exit::environment)?;
     let said = &mut |what: &str| say(what);
     let prepared = cassandra::prepare(&options, said, &stop).map_err(StartError::from)?;
     let data = args.cassandra.data_dir.clone().unwrap_or_else(|| state.join("data"));
@@ -92,13 +93,16 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     ));
     let deployment = start(prepared, &placement, &states, &stop)?;
     if args.json {
-        println!("{:#}", ps::as_json(&deployment));
+        output::print(&format!("{:#}\n", ps::as_json(&deployment)))?;
     } else {
-        print!("{}", ps::table(std::slice::from_ref(&deployment)));
+        let table = ps::table(std::slice::from_ref(&deployment));
         let hosts: Vec<_> = deployment.instances.iter().map(|i| i.address.to_string()).collect();
-        println!("logs  {}", deployment.logs.display());
-        println!("next  wideload run ycsb:a --target {}", hosts.join(","));
-        println!("end   wideload down {}", deployment.name);
+        output::print(&format!(
+            "{table}logs  {}\nnext  wideload run ycsb:a --target {}\nend   wideload down {}\n",
+            deployment.logs.display(),
+            hosts.join(","),
+            deployment.name
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -169,6 +173,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Exit> {
 /// On stderr, for people only.
 fn say(what: &str) {
     if std::io::stderr().is_terminal() {
-        eprintln!("{what}");
+        // A terminal that is closed meanwhile is no reason to panic.
+        let _ = writeln!(std::io::stderr(), "{what}");
     }
 }

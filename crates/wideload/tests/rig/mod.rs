@@ -11,6 +11,7 @@ mod process;
 pub(crate) mod serve;
 
 pub(crate) use process::{Ended, Process};
+#[allow(unused_imports)] // likewise
 pub(crate) use serve::Serve;
 
 use record::hlog::{HlogReader, merged};

@@ -23,6 +23,8 @@ const FIELD_SIZE_MAX: u32 = 1 << 20;
 const HISTOGRAM_SIZE_MAX: u64 = 1 << 20;
 /// Most new keys that a zipfian run leaves room for, per loaded key.
 const NEW_KEYS_MAX: f64 = 100.0;
+/// Proportions are decimals: so far from 1 may their sum be by rounding.
+const SUM_TOLERANCE: f64 = 1e-6;
 /// YCSB's own counters are Java ints.
 const INT_MAX: u32 = i32::MAX as u32;
 
@@ -77,6 +79,11 @@ pub(super) fn settings(reader: &Reader<'_>, records: Option<u64>) -> Result<Sett
             0..=INT_MAX,
         )?,
     })
+}
+
+/// What of the properties is used otherwise than a reader may think.
+pub(super) fn notices(reader: &Reader<'_>) -> Result<Vec<String>, YcsbError> {
+    Ok(Mix::read(reader)?.notice().into_iter().collect())
 }
 
 /// Rows beyond this do not fit a frame of a server with its default limit of 16 MiB.
@@ -145,6 +152,18 @@ impl Mix {
             read_modify_write: proportion("readmodifywriteproportion", 0.0)?,
         };
         if mix.sum() > 0.0 { Ok(mix) } else { Err(YcsbError::NoOperation) }
+    }
+
+    /// What people should know of proportions that are no shares of one whole.
+    fn notice(&self) -> Option<String> {
+        let sum = self.sum();
+        ((sum - 1.0).abs() > SUM_TOLERANCE).then(|| {
+            format!(
+                "the proportions of the operations sum to {} and not to 1; they are scaled to it, \
+                 as YCSB does",
+                (sum * 1e6).round() / 1e6
+            )
+        })
     }
 
     fn sum(&self) -> f64 {
@@ -345,7 +364,13 @@ fn content(reader: &Reader<'_>) -> Result<Content, YcsbError> {
 fn histogram(path: &str) -> Result<Lengths, YcsbError> {
     let path = Path::new(path);
     let mut text = String::new();
-    File::open(path)
+    // Asked before it is opened: opening a FIFO waits for a writer that may never come.
+    let regular = std::fs::metadata(path).and_then(|found| match found.is_file() {
+        true => Ok(()),
+        false => Err(std::io::Error::other("it is no regular file")),
+    });
+    regular
+        .and_then(|()| File::open(path))
         .and_then(|file| file.take(HISTOGRAM_SIZE_MAX + 1).read_to_string(&mut text))
         .and_then(|size| match size as u64 <= HISTOGRAM_SIZE_MAX {
             true => Ok(()),

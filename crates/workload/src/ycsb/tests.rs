@@ -292,6 +292,18 @@ fn conflicts_are_refused() {
 }
 
 #[test]
+fn proportions_that_are_no_shares_of_one_are_told() {
+    let notices = |pairs: &[&str]| compiled("a", pairs).notices;
+    for shares in [&[][..], &["readproportion=0.9", "updateproportion=0.1"]] {
+        assert!(notices(shares).is_empty(), "{shares:?}");
+    }
+    let told = notices(&["readproportion=3", "updateproportion=1"]);
+    assert!(told.len() == 1 && told[0].contains("sum to 4 and not to 1"), "{told:?}");
+    let plan = compiled("a", &["readproportion=3", "updateproportion=1"]).plan;
+    assert_eq!(plan.run.iter().map(|o| o.weight).collect::<Vec<_>>(), [0.75, 0.25]);
+}
+
+#[test]
 fn field_lengths_come_from_a_histogram_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("hist.txt");
@@ -303,6 +315,12 @@ fn field_lengths_come_from_a_histogram_file() {
     assert!(text.contains("hist.txt") && text.contains("line 3"), "{text}");
     std::fs::write(&path, vec![b' '; (1 << 20) + 1]).unwrap();
     assert!(refused(&pairs).contains("1 MiB"));
+    // Neither is opened: the one has no end, the other would wait for ever.
+    for special in [directory.path(), std::path::Path::new("/dev/zero")] {
+        let pair = format!("fieldlengthhistogram={}", special.display());
+        let text = refused(&["fieldlengthdistribution=histogram", &pair]);
+        assert!(text.contains("no regular file"), "{text}");
+    }
     std::fs::write(&path, "BlockSize\t10\n0\t1\n1\t3\n2\t1\n").unwrap();
     let plan = compiled("a", &pairs).plan;
     assert!(matches!(plan.values.content, Content::Random(Lengths::Histogram { .. })));
@@ -339,7 +357,7 @@ proptest! {
         let given = Properties::load::<&str, _>(&[], &pairs).unwrap();
         match plan(&workload, &given, None, None) {
             Err(error) => prop_assert!(!error.to_string().contains('\n')),
-            Ok(YcsbPlan { plan, settings }) => {
+            Ok(YcsbPlan { plan, settings, .. }) => {
                 // Every plan that is accepted can be drawn from, and its draws can be written.
                 let plan = std::sync::Arc::new(plan);
                 let mut sampler =

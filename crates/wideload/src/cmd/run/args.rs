@@ -180,7 +180,7 @@ pub(crate) struct Args {
     #[arg(
         long,
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+        value_parser = clients,
         help_heading = "Load"
     )]
     pub(crate) threads: Option<u32>,
@@ -200,7 +200,7 @@ pub(crate) struct Args {
         long,
         value_name = "N",
         default_value = "4096",
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+        value_parser = clients,
         help_heading = "Load"
     )]
     pub(crate) in_flight_max: u32,
@@ -224,7 +224,7 @@ pub(crate) struct Args {
     pub(crate) seed: u64,
 
     /// Connections over all workers, rounded up to a multiple of them [default: the smallest
-    /// multiple >= 8]
+    /// multiple >= 8, more beyond 130k in flight]
     #[arg(
         long,
         value_name = "N",
@@ -259,6 +259,18 @@ pub(crate) struct Args {
     /// Print what would be done, and do nothing
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(crate) dry_run: bool,
+}
+
+/// Logical clients: no threads and no sockets, but a place in a table and a stream id each. What
+/// they take is memory (see `resolve`); ten million are more than any cluster is asked to serve.
+const CLIENTS_MAX: u64 = 10_000_000;
+
+fn clients(text: &str) -> Result<u32, String> {
+    let count: Count = text.parse().map_err(|error: units::ParseError| error.to_string())?;
+    match count.0 {
+        n @ 1..=CLIENTS_MAX => Ok(n as u32),
+        _ => Err(format!("give 1 to {}", Count(CLIENTS_MAX))),
+    }
 }
 
 /// A keyspace's or table's name: Cassandra takes letters, digits and underscores, 48 at most.

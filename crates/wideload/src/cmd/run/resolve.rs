@@ -8,10 +8,11 @@ use drive::{Amount, Arrivals, Load, TableName, Wait};
 use lab::{LabError, LoadChoice, Storage, TargetChoice, Trial};
 use machine::{Machine, client_and_target_cpus, one_per_core};
 use serde_json::{Map, Value, json};
+use std::io::Write as _;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use units::{CpuSet, Nanos, Rate};
+use units::{Bytes, CpuSet, Nanos, Rate};
 use workload::ycsb::{self, Properties, YcsbPlan};
 
 /// Native defaults (design section 7).
@@ -20,6 +21,12 @@ const DURATION: Nanos = Nanos::from_secs(10);
 const WARM_MAX: Nanos = Nanos::from_secs(120);
 const SETTLE: Nanos = Nanos::from_secs(60);
 const CONNECTIONS_MIN: usize = 8;
+/// A connection has 32768 stream ids; so many operations in flight on each leave room for late
+/// answers.
+const IN_FLIGHT_PER_CONNECTION: usize = 16_384;
+/// Memory of an operation in flight, bytes: its place in the tables and its share of the buffers,
+/// rounded up.
+const CLIENT_BYTES: u64 = 512;
 const REMOTE_CPUS_MAX: usize = 8;
 
 /// Limits below which a flag's value makes no sense.
@@ -30,7 +37,11 @@ const WARM_MAX_MIN: Nanos = Nanos::from_secs(10);
 
 pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
     check(args).map_err(Exit::usage)?;
-    let YcsbPlan { plan, settings } = plan(args).map_err(Exit::usage)?;
+    let YcsbPlan { plan, settings, notices } = plan(args).map_err(Exit::usage)?;
+    for notice in &notices {
+        // A closed stderr is no reason to stop.
+        let _ = writeln!(std::io::stderr(), "notice: {notice}");
+    }
     let load = load(args, &settings).map_err(Exit::usage)?;
     let machine = Machine::read(Path::new("/")).map_err(LabError::from)?;
     let cpus = cpus(args, &machine)?;
@@ -39,7 +50,10 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         (Some(WaitKind::Sleep), _) | (None, true) => Wait::Sleep,
     };
     let workers = drive::workers(cpus.client.len(), &load.arrivals);
-    let wanted = args.connections.map_or(CONNECTIONS_MIN, |n| n as usize);
+    let in_flight_max = load.arrivals.in_flight_max();
+    check_memory(in_flight_max, machine.settings.memory_bytes).map_err(Exit::usage)?;
+    let needed = in_flight_max.div_ceil(IN_FLIGHT_PER_CONNECTION);
+    let wanted = args.connections.map_or(CONNECTIONS_MIN.max(needed), |n| n as usize);
     let table = args.table.clone().or(settings.table).unwrap_or_else(|| plan.schema.table.clone());
     let mut trial = Trial {
         plan: Arc::new(plan),
@@ -117,6 +131,20 @@ fn check(args: &Args) -> anyhow::Result<()> {
         bail!("--target-cpus is for a target that is started: leave it out, or leave out --target");
     }
     args.target.iter().try_for_each(|host| check_host(host))
+}
+
+/// Operations in flight take memory and nothing else: half of the host's is the bound.
+fn check_memory(in_flight_max: usize, memory_bytes: Option<u64>) -> anyhow::Result<()> {
+    let needed = in_flight_max as u64 * CLIENT_BYTES;
+    match memory_bytes {
+        Some(memory) if needed > memory / 2 => bail!(
+            "{in_flight_max} operations in flight take about {}, more than half of this host's {}: \
+             give fewer --threads or --in-flight-max",
+            Bytes(needed),
+            Bytes(memory)
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// `HOST`, `HOST:PORT`, an IPv6 address, or one in brackets with a port.
@@ -346,5 +374,26 @@ fn recorded(args: &Args, trial: &Trial) -> Map<String, Value> {
     match settings {
         Value::Object(map) => map,
         _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_in_flight_are_bounded_by_memory() {
+        let gib = 1 << 30;
+        for (in_flight, memory, fits) in [
+            (100_000, Some(gib), true),
+            (1_000_000, Some(gib), true),
+            (10_000_000, Some(gib), false),
+            (10_000_000, Some(16 * gib), true),
+            (10_000_000, None, true),
+        ] {
+            let checked = check_memory(in_flight, memory);
+            assert_eq!(checked.is_ok(), fits, "{in_flight} {memory:?}");
+            assert!(checked.is_ok() || checked.unwrap_err().to_string().contains("--threads"));
+        }
     }
 }
