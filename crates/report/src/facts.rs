@@ -322,7 +322,7 @@ mod tests {
                    "numa": id % 8, "llc": id % 16})
         };
         let size = 64u64 << 30;
-        let numa = |id: u64| json!({"id": id, "cpus": "0-15", "memory_bytes": size, "distances": [10, 32]});
+        let numa = |id: u64| json!({"id": id, "memory_bytes": size, "distances": [10, 32]});
         json!({
             "present": "0-127", "online": "0-127", "offline": "", "allowed": "0-63",
             "cpus": (0..cpus).map(one).collect::<Vec<_>>(),
