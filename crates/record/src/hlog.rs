@@ -243,7 +243,33 @@ impl<R: BufRead> HlogReader<R> {
         self.base_s
     }
 
-    fn next_entry(&mut self) -> Result<Option<HlogEntry>, HlogReadError> {
+    /// Start and length of the next entry, whose histogram is not decoded.
+    /// None at the end, after which there is nothing more to ask for.
+    pub fn next_span(&mut self) -> Result<Option<(Nanos, Nanos)>, HlogReadError> {
+        self.next_line(|text, line| fields(text, line).map(|f| (f.start, f.length)))
+    }
+
+    /// The same entry, unless its tag is one too many.
+    fn with_known_tag(
+        &mut self,
+        entry: Option<HlogEntry>,
+    ) -> Result<Option<HlogEntry>, HlogReadError> {
+        if let Some(entry) = &entry
+            && !self.tags.contains(&entry.tag)
+        {
+            if self.tags.len() == TAGS_MAX {
+                return Err(HlogReadError::Tags { line: self.line });
+            }
+            self.tags.insert(entry.tag.clone());
+        }
+        Ok(entry)
+    }
+
+    /// What `parse` makes of the next line that holds an entry.
+    fn next_line<T>(
+        &mut self,
+        parse: impl Fn(&str, u64) -> Result<T, HlogReadError>,
+    ) -> Result<Option<T>, HlogReadError> {
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
@@ -263,14 +289,7 @@ impl<R: BufRead> HlogReader<R> {
                 self.base_s = rest.split(' ').next().and_then(|s| s.parse().ok());
             }
             if !(text.is_empty() || text.starts_with('#') || text.starts_with('"')) {
-                let entry = entry(text, line)?;
-                if !self.tags.contains(&entry.tag) {
-                    if self.tags.len() == TAGS_MAX {
-                        return Err(HlogReadError::Tags { line });
-                    }
-                    self.tags.insert(entry.tag.clone());
-                }
-                return Ok(Some(entry));
+                return parse(text, line).map(Some);
             }
         }
     }
@@ -283,13 +302,21 @@ impl<R: BufRead> Iterator for HlogReader<R> {
         if self.ended {
             return None;
         }
-        let entry = self.next_entry().transpose();
+        let entry = self.next_line(entry).and_then(|entry| self.with_known_tag(entry)).transpose();
         self.ended = !matches!(entry, Some(Ok(_)));
         entry
     }
 }
 
-fn entry(text: &str, line: u64) -> Result<HlogEntry, HlogReadError> {
+/// The parts of a line.
+struct Fields<'a> {
+    tag: &'a str,
+    start: Nanos,
+    length: Nanos,
+    encoded: &'a str,
+}
+
+fn fields(text: &str, line: u64) -> Result<Fields<'_>, HlogReadError> {
     let wrong = |why| HlogReadError::Line { line, why };
     let (tag, rest) = match text.strip_prefix("Tag=") {
         Some(tagged) => tagged.split_once(',').ok_or_else(|| wrong("the tag does not end"))?,
@@ -302,8 +329,13 @@ fn entry(text: &str, line: u64) -> Result<HlogEntry, HlogReadError> {
         let seconds = text.parse::<f64>().ok().filter(|s| (0.0..1e10).contains(s));
         seconds.map(|s| Nanos((s * 1e9).round() as u64)).ok_or_else(|| wrong("a time is no number"))
     };
+    Ok(Fields { tag, start: time(start)?, length: time(length)?, encoded })
+}
+
+fn entry(text: &str, line: u64) -> Result<HlogEntry, HlogReadError> {
+    let Fields { tag, start, length, encoded } = fields(text, line)?;
     let latency = decode(encoded).map_err(|why| HlogReadError::Histogram { line, why })?;
-    Ok(HlogEntry { tag: tag.to_owned(), start: time(start)?, length: time(length)?, latency })
+    Ok(HlogEntry { tag: tag.to_owned(), start, length, latency })
 }
 
 /// Base64 text of a V2 compressed histogram.

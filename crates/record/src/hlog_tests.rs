@@ -64,6 +64,19 @@ fn times_tags_and_base_come_back() {
 }
 
 #[test]
+fn spans_need_no_histogram() {
+    let mut bytes = log_of(&[of(&[5], false), of(&[], false)]);
+    bytes.extend(b"Tag=x,2.5,0.5,1.0,garbage\nTag=x,later,1,1,x\n");
+    let mut reader = HlogReader::new(&bytes[..]);
+    let (zero, second) = (Nanos::ZERO, Nanos::from_secs(1));
+    assert_eq!(reader.next_span().unwrap(), Some((zero, second)));
+    let half = Nanos::from_millis(500);
+    assert_eq!(reader.next_span().unwrap(), Some((Nanos::from_millis(2500), half)));
+    assert!(matches!(reader.next_span(), Err(HlogReadError::Line { .. })));
+    assert_eq!(reader.next_span().unwrap(), None);
+}
+
+#[test]
 fn the_crate_reads_our_lines() {
     use hdrhistogram::serialization::Deserializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};

@@ -115,6 +115,68 @@ impl<W: Write> TrialsWriter<W> {
     }
 }
 
+/// Reads `trials.csv`, at most `rows_max` rows, and whether there were more. Columns that
+/// [`TrialsWriter`] does not write itself are factors. Rows without a number of the trial are left
+/// out; a figure that is no number is 0 or None.
+pub fn read_trials(input: impl Read, rows_max: usize) -> Result<(Vec<TrialRow>, bool), TableError> {
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(input);
+    let header = reader.headers().map_err(failed("trials.csv"))?.clone();
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(failed("trials.csv"))?;
+        if rows.len() == rows_max {
+            return Ok((rows, true));
+        }
+        let fields: Vec<(&str, &str)> = header.iter().zip(record.iter()).collect();
+        rows.extend(trial_row(&fields));
+    }
+    Ok((rows, false))
+}
+
+fn trial_row(fields: &[(&str, &str)]) -> Option<TrialRow> {
+    const KNOWN: [&str; 10] = [
+        "trial",
+        "workload",
+        "target",
+        "ops",
+        "ops_s",
+        "duration_s",
+        "errors",
+        "scheduled_rate_s",
+        "verdict",
+        "caveats",
+    ];
+    let text = |name: &str| fields.iter().find(|(n, _)| *n == name).map_or("", |(_, text)| text);
+    let number = |name: &str| text(name).parse::<f64>().ok().filter(|n| n.is_finite());
+    let stats = |kind: &str| {
+        let value = |stat: &str| number(&format!("{kind}_us_{stat}"));
+        let [mean, p50, p90, p99, p999, max] = STATS.map(value);
+        Some(Stats { mean: mean?, p50: p50?, p90: p90?, p99: p99?, p999: p999?, max: max? })
+    };
+    let is_factor = |name: &str| {
+        let kinds = ["service_us_", "response_us_", "lag_us_"];
+        !KNOWN.contains(&name) && !kinds.iter().any(|kind| name.starts_with(kind))
+    };
+    let factors = fields.iter().filter(|(name, _)| is_factor(name));
+    let caveats = text("caveats").split(';').filter(|code| !code.is_empty());
+    Some(TrialRow {
+        trial: text("trial").parse().ok()?,
+        workload: text("workload").to_owned(),
+        target: text("target").to_owned(),
+        factors: factors.map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect(),
+        ops: text("ops").parse().unwrap_or(0),
+        ops_s: number("ops_s").unwrap_or(0.0),
+        duration_s: number("duration_s").unwrap_or(0.0),
+        errors: text("errors").parse().unwrap_or(0),
+        scheduled_rate_s: number("scheduled_rate_s"),
+        service: stats("service"),
+        response: stats("response"),
+        lag: stats("lag"),
+        verdict: text("verdict").to_owned(),
+        caveats: caveats.map(str::to_owned).collect(),
+    })
+}
+
 /// One value of a series in `counters.csv`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counter {
@@ -160,26 +222,36 @@ impl<W: Write> CountersWriter<W> {
     }
 }
 
-/// Reads `counters.csv`, at most `rows_max` rows, and whether there were more. Rows whose time or
-/// value is no number are left out.
+/// Reads `counters.csv` row by row, at most `rows_max` of them, and tells whether there were more.
+/// Rows whose time or value is no number are left out.
+pub fn each_counter(
+    input: impl Read,
+    rows_max: usize,
+    mut take: impl FnMut(Counter),
+) -> Result<bool, TableError> {
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(input);
+    for (number, record) in reader.records().enumerate() {
+        let record = record.map_err(failed("counters.csv"))?;
+        if number == rows_max {
+            return Ok(true);
+        }
+        let text = |i: usize| record.get(i).unwrap_or_default().to_owned();
+        let number = |i: usize| record.get(i)?.parse::<f64>().ok().filter(|n| n.is_finite());
+        let (Some(t_s), Some(value)) = (number(0), number(4)) else { continue };
+        let (host, source, metric, unit) = (text(1), text(2), text(3), text(5));
+        take(Counter { t_s, host, source, metric, value, unit });
+    }
+    Ok(false)
+}
+
+/// Reads `counters.csv` as [`each_counter`] does, into memory.
 pub fn read_counters(
     input: impl Read,
     rows_max: usize,
 ) -> Result<(Vec<Counter>, bool), TableError> {
     let mut rows = Vec::new();
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(input);
-    for record in reader.records() {
-        let record = record.map_err(failed("counters.csv"))?;
-        if rows.len() == rows_max {
-            return Ok((rows, true));
-        }
-        let text = |i: usize| record.get(i).unwrap_or_default().to_owned();
-        let number = |i: usize| text(i).parse::<f64>().ok().filter(|n| n.is_finite());
-        let (Some(t_s), Some(value)) = (number(0), number(4)) else { continue };
-        let (host, source, metric, unit) = (text(1), text(2), text(3), text(5));
-        rows.push(Counter { t_s, host, source, metric, value, unit });
-    }
-    Ok((rows, false))
+    let more = each_counter(input, rows_max, |row| rows.push(row))?;
+    Ok((rows, more))
 }
 
 #[cfg(test)]
@@ -212,6 +284,9 @@ mod tests {
         row.factors[0].1 = "a,b".into();
         table.row(&row).unwrap();
         drop(table);
+        let (rows, more) = read_trials(&bytes[..], 10).unwrap();
+        assert_eq!((rows.len(), &rows[1], more), (2, &row, false));
+        assert!(read_trials(&bytes[..], 1).unwrap().1);
         let text = String::from_utf8(bytes).unwrap();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 3);

@@ -1,23 +1,25 @@
-//! Writes the run directory of an invented run and builds its report: for work on the page itself.
+//! Writes an invented run directory and builds its report, to see what the page looks like.
 //!
-//! `cargo run -p report --example sample -- DIR [KIND]`; KIND is `reference` (default) or the name
-//! of a database. 5000 op/s for 30 s; the target stands still from 12 s to 14 s.
+//! `cargo run -p report --example sample -- DIR [KIND [SECONDS [WORKERS [TRIALS]]]]`; KIND is
+//! `reference` (default) or the name of a database. 5000 op/s for 30 s by 2 workers; the target
+//! stands still from 12 s to 14 s. Only the first trials have all files, as in a study of many.
+//! A DIR that is a run already is left as it is, and its report and data are built.
 
 // An example may fail as loudly as a test.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use analyze::{Load, Window, figures};
 use record::hlog::HlogWriter;
-use record::run_dir::{COUNTERS_CSV, LATENCY_HLOG, MANIFEST, SUMMARY, TOTAL_HLOG};
-use record::summary::{ClientCost, SCHEMA, Target};
-use record::table::{Counter, CountersWriter};
-use record::{Caveat, IntervalRecord, Manifest, OpNames, Outcome, RunDir, Summary, Verdict};
+use record::run_dir::{COUNTERS_CSV, LATENCY_HLOG, MANIFEST, SUMMARY, TOTAL_HLOG, TRIALS_CSV};
+use record::summary::{ClientCost, SCHEMA, Stats, Target};
+use record::table::{Counter, CountersWriter, TrialRow, TrialsWriter};
+use record::{
+    Caveat, IntervalRecord, Latency, Manifest, OpNames, Outcome, RunDir, Summary, TrialDir, Verdict,
+};
 use serde_json::json;
 use std::path::Path;
 use units::Nanos;
 
-/// Seconds that the invented run takes.
-const SECONDS: u64 = 30;
 const RATE: u64 = 5000;
 const BASE: Nanos = Nanos::from_secs(1_790_000_000);
 
@@ -63,15 +65,58 @@ fn second(number: u64, draw: &mut impl FnMut() -> f64) -> IntervalRecord {
     interval
 }
 
-/// Writes a run of that kind of target to `dir`, which must be absent or empty.
-pub(crate) fn write(dir: &Path, kind: &str) -> RunDir {
+/// What is invented.
+#[derive(Debug, Clone)]
+pub(crate) struct Shape {
+    pub(crate) kind: String,
+    pub(crate) seconds: u64,
+    pub(crate) workers: usize,
+    pub(crate) trials: u32,
+}
+
+impl Shape {
+    pub(crate) fn of(kind: &str) -> Self {
+        Self { kind: kind.to_owned(), seconds: 30, workers: 2, trials: 1 }
+    }
+}
+
+/// Trials with all files; those behind them have what a report of many reads.
+const WHOLE_MAX: u32 = 6;
+
+/// Writes a run of that shape to `dir`, which must be absent or empty.
+pub(crate) fn write(dir: &Path, shape: &Shape) -> RunDir {
     let run = RunDir::create(Some(dir), "sample").unwrap();
-    let trial = run.trial(1).unwrap();
+    let mut manifest = manifest(&shape.kind);
+    manifest.settings.insert("duration".into(), json!(format!("{}s", shape.seconds)));
+    manifest.end(Verdict::Ok, None, BASE + Nanos::from_secs(shape.seconds + 5));
     let (names, mut draw) = (names(), draws());
+    let mut table = TrialsWriter::new(run.append(TRIALS_CSV).unwrap());
+    let all = write_trial(&run.trial(1).unwrap(), shape, &mut draw);
+    let first = summary(&names, &all, shape, dir);
+    for number in 1..=shape.trials {
+        let trial = run.trial(number).unwrap();
+        let mut summary = first.clone();
+        if number > 1 {
+            summary.ops_s *= 1.0 + (draw() - 0.5) * 0.04;
+            if number <= WHOLE_MAX {
+                write_trial(&trial, shape, &mut draw);
+            }
+        }
+        trial.write_json(SUMMARY, &summary).unwrap();
+        trial.write_json(MANIFEST, &manifest.for_trial(number)).unwrap();
+        table.row(&row(number, &summary, &all)).unwrap();
+    }
+    run.write_json(MANIFEST, &manifest).unwrap();
+    run
+}
+
+/// Writes logs and counters of a trial, and gives all of its operations.
+fn write_trial(trial: &TrialDir, shape: &Shape, draw: &mut impl FnMut() -> f64) -> IntervalRecord {
+    let names = names();
     let mut log = HlogWriter::new(trial.append(LATENCY_HLOG).unwrap(), BASE).unwrap();
     let mut all = IntervalRecord::new(&[0, 2]);
-    for number in 0..SECONDS {
-        let interval = second(number, &mut draw);
+    for number in 0..shape.seconds {
+        let interval = second(number, draw);
         log.write_interval(&names, &interval, Nanos::ZERO).unwrap();
         all.merge(&interval);
     }
@@ -79,30 +124,51 @@ pub(crate) fn write(dir: &Path, kind: &str) -> RunDir {
     let mut total = HlogWriter::new(trial.append(TOTAL_HLOG).unwrap(), BASE).unwrap();
     total.write_interval(&names, &all, Nanos::ZERO).unwrap();
     total.finish().unwrap();
-    write_counters(trial.append(COUNTERS_CSV).unwrap(), &mut draw);
-
-    let summary = summary(&names, &all, kind, dir);
-    trial.write_json(SUMMARY, &summary).unwrap();
-    let mut manifest = manifest(kind);
-    manifest.end(Verdict::Ok, None, BASE + Nanos::from_secs(SECONDS + 5));
-    trial.write_json(MANIFEST, &manifest.for_trial(1)).unwrap();
-    run.write_json(MANIFEST, &manifest).unwrap();
-    run
+    write_counters(trial.append(COUNTERS_CSV).unwrap(), shape, draw);
+    all
 }
 
-fn summary(names: &[OpNames], all: &IntervalRecord, kind: &str, dir: &Path) -> Summary {
-    let scheduled = RATE * SECONDS;
+fn row(number: u32, summary: &Summary, all: &IntervalRecord) -> TrialRow {
+    let stats = |pick: fn(&record::OpRecord) -> &Latency| {
+        let mut merged = Latency::new();
+        all.ops.iter().for_each(|op| merged.merge(pick(op)));
+        let us = |q: f64| merged.quantile(q).0 as f64 / 1e3;
+        let (mean, max) = (merged.mean() / 1e3, merged.max().0 as f64 / 1e3);
+        Some(Stats { mean, p50: us(0.5), p90: us(0.9), p99: us(0.99), p999: us(0.999), max })
+    };
+    TrialRow {
+        trial: number,
+        workload: summary.workload.clone(),
+        target: summary.target.kind.clone(),
+        factors: Vec::new(),
+        ops: summary.ops,
+        ops_s: summary.ops_s,
+        duration_s: summary.duration_s,
+        errors: summary.errors,
+        scheduled_rate_s: summary.scheduled_rate_s,
+        service: stats(|op| &op.service),
+        response: stats(|op| &op.response),
+        lag: stats(|op| &op.lag),
+        verdict: "ok".into(),
+        caveats: summary.caveats.iter().map(|caveat| caveat.code.clone()).collect(),
+    }
+}
+
+fn summary(names: &[OpNames], all: &IntervalRecord, shape: &Shape, dir: &Path) -> Summary {
+    let kind = &shape.kind;
+    let scheduled = RATE * shape.seconds;
     let load = Load::Open { rate_s: RATE as f64, scheduled, done_in_window: scheduled };
-    let window = Window { names, ops: &all.ops, duration: Nanos::from_secs(SECONDS), load };
+    let window = Window { names, ops: &all.ops, duration: Nanos::from_secs(shape.seconds), load };
     let figures = figures(&window);
-    let busy = "The busiest worker was busy 91 % of the time: the client, not the target, may be \
-                what was measured. Give it more cpus with --client-cpus.";
+    let busy = "A client thread was busy most of the time: the client, not the target, may be what \
+                was measured.";
     let mut caveats = figures.caveats;
-    caveats.push(Caveat::new("client-busy", busy));
+    let busy = Caveat::new("client-busy", busy).evidence("busiest worker 91 % of the window");
+    caveats.push(busy.cure("Give it more cpus with --client-cpus."));
     Summary {
         schema: SCHEMA,
         workload: "ycsb:f".into(),
-        target: Target { kind: kind.into(), version: Some("5.0.5".into()), protocol: Some(4) },
+        target: Target { kind: kind.clone(), version: Some("5.0.5".into()), protocol: Some(4) },
         ops: figures.ops,
         ops_s: figures.ops_s,
         duration_s: figures.duration_s,
@@ -123,21 +189,66 @@ fn summary(names: &[OpNames], all: &IntervalRecord, kind: &str, dir: &Path) -> S
     }
 }
 
-fn write_counters(file: std::fs::File, draw: &mut impl FnMut() -> f64) {
+fn write_counters(file: std::fs::File, shape: &Shape, draw: &mut impl FnMut() -> f64) {
     let mut table = CountersWriter::new(file).unwrap();
-    for t in 0..SECONDS {
-        for (source, metric, value, unit) in [
-            ("client", "cpu", 0.8 + 0.2 * draw(), "cpus"),
-            ("target", "cpu", if t == 12 || t == 13 { 0.0 } else { 1.5 + 0.3 * draw() }, "cpus"),
-            ("target", "resident set", 400.0 + 5.0 * t as f64, "MiB"),
-        ] {
-            let (host, source) = ("local".into(), source.into());
-            let (metric, unit) = (metric.into(), unit.into());
-            let counter = Counter { t_s: t as f64, host, source, metric, value, unit };
-            table.write(&counter).unwrap();
+    let mut write = |t_s: f64, source: &str, metric: &str, value: f64, unit: &str| {
+        let (host, source) = ("local".into(), source.into());
+        let (metric, unit) = (metric.into(), unit.into());
+        table.write(&Counter { t_s, host, source, metric, value, unit }).unwrap();
+    };
+    for second in 1..=shape.seconds {
+        let t_s = second as f64;
+        let still = (13..=14).contains(&second);
+        for worker in 0..shape.workers {
+            let source = format!("client-{worker}");
+            let busy = if still { 0.01 } else { 0.5 + 0.3 * draw() + 0.1 * (worker % 3) as f64 };
+            write(t_s, &source, "busy", busy, "share");
+            write(t_s, &source, "in_flight", 0.0, "ops");
+            write(t_s, &source, "late", 0.0, "answers");
+            let lost = f64::from(u8::from(second == 15 && worker == 1));
+            write(t_s, &source, "connections_lost", lost, "connections");
         }
+        let cpu = if still { 0.05 } else { 0.4 + 0.2 * draw() };
+        write(t_s, "procfs", "cpu_user", cpu, "share");
+        write(t_s, "procfs", "cpu_system", cpu / 2.0, "share");
+        write(t_s, "procfs", "cpu_steal", 0.0, "share");
+        write(t_s, "procfs", "procs_running", (6.0 * draw()).round(), "tasks");
+        write(t_s, "procfs", "frequency", 2700.0 + 50.0 * draw(), "MHz");
+        write(t_s, "target", "resident_set", (400.0 + t_s) * 1048576.0, "bytes");
     }
+    // The drain: a moment in which a worker was busy throughout.
+    write(shape.seconds as f64 + 0.002, "client-0", "busy", 40.0, "share");
     table.flush().unwrap();
+}
+
+/// A machine of 128 cpus, as the crate `machine` writes it.
+fn machine() -> serde_json::Value {
+    let cpu = |id: u64| {
+        json!({"id": id, "package": id / 32 % 2, "die": id / 8 % 4, "core": id % 64,
+               "siblings": format!("{},{}", id % 64, id % 64 + 64), "numa": id / 8 % 8,
+               "llc": id / 4 % 16})
+    };
+    let numa = |id: u64| {
+        json!({"id": id, "cpus": format!("{}-{}", id * 8, id * 8 + 7),
+               "memory_bytes": 64u64 << 30, "distances": [10, 16, 16, 16, 32, 32, 32, 32]})
+    };
+    json!({
+        "present": "0-127", "online": "0-127", "offline": "", "allowed": "0-127",
+        "cpus": (0..128).map(cpu).collect::<Vec<_>>(), "numa": (0..8).map(numa).collect::<Vec<_>>(),
+        "settings": {
+            "cpu_model": "AMD EPYC 7601 32-Core Processor", "kernel_release": "6.12.9",
+            "kernel_command_line": "root=UUID=3c9b2f5e ro quiet transparent_hugepage=madvise",
+            "memory_bytes": 512u64 << 30, "swap_bytes": 0, "swappiness": 1,
+            "governors": {"performance": "0-127"}, "boost": true, "smt": true,
+            "thp_enabled": "madvise", "thp_defrag": "madvise", "clock_source": "tsc",
+            "numa_balancing": 0,
+            "mitigations": {"l1tf": "Not affected", "meltdown": "Not affected",
+                            "retbleed": "Mitigation: untrained return thunk; SMT vulnerable",
+                            "spectre_v2": "Mitigation: Retpolines", "mds": "Not affected"},
+            "virtualisation": {"hypervisor_flag": false, "sys_vendor": "Dell Inc.",
+                               "product_name": "PowerEdge R7425"}
+        }
+    })
 }
 
 fn manifest(kind: &str) -> Manifest {
@@ -152,20 +263,29 @@ fn manifest(kind: &str) -> Manifest {
     manifest.settings = settings.as_object().unwrap().clone();
     manifest.seeds.insert("keys".into(), 42);
     manifest.target = json!({ "kind": kind, "address": "127.0.0.1:9042", "cpus": "1" });
-    manifest.host = json!({
-        "cpu": { "model": "AMD EPYC 7601", "online": "0-1", "governor": "performance" },
-        "memory": { "total": "24.0 GiB", "transparent_hugepages": "madvise" },
-        "kernel": { "release": "6.18.2", "numa_balancing": 0, "swappiness": 60 },
-        "clock_source": "tsc"
-    });
+    manifest.host = machine();
     manifest
 }
 
 #[allow(dead_code)] // The test of the page uses the rest of this file.
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let dir = arguments.next().expect("usage: sample DIR [KIND]");
-    let kind = arguments.next().unwrap_or_else(|| Target::REFERENCE.into());
-    let run = write(Path::new(&dir), &kind);
-    println!("{}", report::build(run.path()).unwrap().display());
+    let dir = arguments.next().expect("usage: sample DIR [KIND [SECONDS [WORKERS [TRIALS]]]]");
+    let mut shape = Shape::of(&arguments.next().unwrap_or_else(|| Target::REFERENCE.into()));
+    let mut number = || arguments.next().map(|text| text.parse::<u32>().expect("a number"));
+    shape.seconds = number().map_or(shape.seconds, u64::from);
+    shape.workers = number().map_or(shape.workers, |n| n as usize);
+    shape.trials = number().unwrap_or(shape.trials);
+    let dir = Path::new(&dir);
+    let found = dir.join(MANIFEST).exists();
+    if !found {
+        write(dir, &shape);
+    }
+    let started = std::time::Instant::now();
+    let page = if found {
+        report::build_with_data(dir).unwrap().remove(0)
+    } else {
+        report::build(dir).unwrap()
+    };
+    println!("{} in {:.2} s", page.display(), started.elapsed().as_secs_f64());
 }

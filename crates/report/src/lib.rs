@@ -1,21 +1,33 @@
-//! Run directory to a self-contained HTML page.
+//! Run directory to a self-contained HTML page, and to the data of its plots.
 //!
 //! Input: a run directory and nothing else (`docs/FORMAT.md`); output: `report.html` in it, one
-//! file below 1.5 MB that opens offline: text, tables, inline SVG, one style sheet, one small
-//! script. It is built from what is there: a failed run gets a report with its reason.
+//! file below 1.5 MB that opens offline: text, tables, inline SVG, one style sheet, one script of
+//! its own. It is built from what is there: a failed run gets a report with its reason. On request
+//! every plot is also written as CSV and JSON.
 //!
-//! Limits: plots for the first 6 trials, all others in the table of trials.
+//! Limits: plots for the first 6 trials, all others in the table of trials; up to 1200 points for
+//! a line over time, in which intervals are merged as histograms.
 
+mod axis;
+mod chart;
+mod counters;
+mod events;
+mod facts;
+mod glossary;
 mod load;
 mod number;
 mod page;
 mod plots;
 mod series;
 mod svg;
+mod tables;
+mod trials;
 
+use page::Report;
 use record::run_dir::{MANIFEST, REPORT_HTML};
 use record::write_whole;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 use thiserror::Error;
 
 /// Why a report could not be built.
@@ -46,15 +58,50 @@ pub enum ReportError {
         /// What the template engine says.
         source: minijinja::Error,
     },
+    /// The directory of the plots' data could not be made.
+    #[error("cannot make '{}': {source}; is the run directory writable?", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The page could not be written.
     #[error(transparent)]
     Write(#[from] record::RunDirError),
 }
 
+/// The directory of the plots' data, in the run directory.
+pub const REPORT_DATA: &str = "report-data";
+
 /// Builds `report.html` in a run directory, from its files. Returns the path of the page.
 pub fn build(run_dir: &Path) -> Result<PathBuf, ReportError> {
     let run = load::run(run_dir)?;
-    let html = page::render(&run)
+    write_page(run_dir, &Report::new(&run))
+}
+
+/// As [`build`], and writes the data of every plot to `report-data/NAME.csv` and `NAME.json`, of
+/// which it returns the paths after that of the page.
+pub fn build_with_data(run_dir: &Path) -> Result<Vec<PathBuf>, ReportError> {
+    let run = load::run(run_dir)?;
+    let report = Report::new(&run);
+    let mut paths = vec![write_page(run_dir, &report)?];
+    let dir = run_dir.join(REPORT_DATA);
+    fs::create_dir_all(&dir)
+        .map_err(|source| ReportError::Directory { path: dir.clone(), source })?;
+    for chart in report.charts() {
+        let csv = dir.join(format!("{}.csv", chart.id));
+        write_whole(&csv, chart.csv().as_bytes())?;
+        let json = dir.join(format!("{}.json", chart.id));
+        write_whole(&json, format!("{:#}\n", chart.json()).as_bytes())?;
+        paths.extend([csv, json]);
+    }
+    Ok(paths)
+}
+
+fn write_page(run_dir: &Path, report: &Report<'_>) -> Result<PathBuf, ReportError> {
+    let html = report
+        .render()
         .map_err(|source| ReportError::Template { path: run_dir.to_owned(), source })?;
     let path = run_dir.join(REPORT_HTML);
     write_whole(&path, html.as_bytes())?;

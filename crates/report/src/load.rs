@@ -4,10 +4,13 @@
 //! is told in it. Only the manifest of the run must be there. Every file is bounded.
 
 use crate::ReportError;
+use crate::counters::Counters;
 use crate::series::{self, Timeline};
 use record::hlog::{self, HlogReader};
-use record::run_dir::{COUNTERS_CSV, LATENCY_HLOG, MANIFEST, SUMMARY, TOTAL_HLOG, trials};
-use record::table::{Counter, read_counters};
+use record::run_dir::{
+    COUNTERS_CSV, LATENCY_HLOG, MANIFEST, SUMMARY, TOTAL_HLOG, TRIALS_CSV, trials,
+};
+use record::table::{TrialRow, each_counter, read_trials};
 use record::{Latency, Manifest, Summary};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -16,18 +19,34 @@ use std::path::Path;
 
 /// Largest manifest or summary.
 const JSON_BYTES_MAX: u64 = 16 << 20;
-/// Rows of `counters.csv` that are read.
-const COUNTER_ROWS_MAX: usize = 200_000;
-/// Of the same file: a line without an end must not fill the memory.
-const COUNTER_BYTES_MAX: u64 = 32 << 20;
+/// Rows of `counters.csv` that are read: 12 hours of 40 workers are a million.
+const COUNTER_ROWS_MAX: usize = 4_000_000;
+/// Of a table: a line without an end must not fill the memory.
+const TABLE_BYTES_MAX: u64 = 256 << 20;
+/// Rows of `trials.csv` that are read.
+const TRIAL_ROWS_MAX: usize = 10_000;
 /// Trials with plots; the others are rows of the table of trials.
 const DETAILED_MAX: usize = 6;
+/// Points of all lines over time together; more trials get fewer each, so that the page stays
+/// small.
+const BINS_MAX: usize = 1200;
 
 /// A run directory in memory.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) manifest: Manifest,
     pub(crate) trials: Vec<Trial>,
+    /// The rows of `trials.csv`.
+    pub(crate) table: Vec<TrialRow>,
+    /// What of the run itself could not be read, and why.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Run {
+    /// Trials that are shown with plots.
+    pub(crate) fn detailed(&self) -> impl Iterator<Item = &Trial> {
+        self.trials.iter().filter(|trial| trial.detailed)
+    }
 }
 
 /// One trial of it.
@@ -39,7 +58,7 @@ pub(crate) struct Trial {
     /// Histograms by tag; empty beyond the detailed trials.
     pub(crate) totals: Vec<(String, Latency)>,
     pub(crate) timeline: Timeline,
-    pub(crate) counters: Vec<Counter>,
+    pub(crate) counters: Counters,
     pub(crate) detailed: bool,
     /// What could not be read, and why.
     pub(crate) notes: Vec<String>,
@@ -55,12 +74,20 @@ pub(crate) fn run(dir: &Path) -> Result<Run, ReportError> {
     };
     let found =
         trials(dir).map_err(|e| ReportError::Damaged { path: dir.into(), why: e.to_string() })?;
-    let trials = found.iter().enumerate();
-    let trials = trials.map(|(i, (number, path))| trial(*number, path, i < DETAILED_MAX));
-    Ok(Run { manifest, trials: trials.collect() })
+    let bins_max = BINS_MAX / found.len().clamp(1, DETAILED_MAX);
+    let trials = found.iter().enumerate().map(|(i, (number, path))| {
+        let detailed = (i < DETAILED_MAX).then_some(bins_max);
+        trial(*number, path, detailed)
+    });
+    let trials = trials.collect();
+    let mut notes = Vec::new();
+    let table = table(&dir.join(TRIALS_CSV));
+    let table = noted(&mut notes, TRIALS_CSV, table).unwrap_or_default();
+    Ok(Run { manifest, trials, table, notes })
 }
 
-fn trial(number: u32, dir: &Path, detailed: bool) -> Trial {
+/// Reads a trial; with that many bins over time when it is shown in detail.
+fn trial(number: u32, dir: &Path, detailed: Option<usize>) -> Trial {
     let mut notes = Vec::new();
     let mut trial = Trial {
         number,
@@ -68,14 +95,14 @@ fn trial(number: u32, dir: &Path, detailed: bool) -> Trial {
         summary: noted(&mut notes, SUMMARY, json(&dir.join(SUMMARY))).flatten(),
         totals: Vec::new(),
         timeline: Timeline::default(),
-        counters: Vec::new(),
-        detailed,
+        counters: Counters::default(),
+        detailed: detailed.is_some(),
         notes: Vec::new(),
     };
-    if detailed {
+    if let Some(bins_max) = detailed {
         let totals = hlog_of(&dir.join(TOTAL_HLOG), hlog::merged);
         trial.totals = noted(&mut notes, TOTAL_HLOG, totals).flatten().unwrap_or_default();
-        let timeline = timeline(&dir.join(LATENCY_HLOG));
+        let timeline = timeline(&dir.join(LATENCY_HLOG), bins_max);
         trial.timeline = noted(&mut notes, LATENCY_HLOG, timeline).flatten().unwrap_or_default();
         let counters = counters(&dir.join(COUNTERS_CSV), &mut notes);
         trial.counters = noted(&mut notes, COUNTERS_CSV, counters).unwrap_or_default();
@@ -120,19 +147,27 @@ fn hlog_of<T>(
     read(HlogReader::new(BufReader::new(file))).map(Some).map_err(|e| e.to_string())
 }
 
-fn timeline(path: &Path) -> Result<Option<Timeline>, String> {
-    let Some(extent) = hlog_of(path, series::extent)? else { return Ok(None) };
+fn timeline(path: &Path, bins_max: usize) -> Result<Option<Timeline>, String> {
+    let extent = hlog_of(path, |reader| series::extent(reader, bins_max))?;
+    let Some(extent) = extent else { return Ok(None) };
     hlog_of(path, |reader| series::timeline(reader, extent))
 }
 
-fn counters(path: &Path, notes: &mut Vec<String>) -> Result<Vec<Counter>, String> {
+fn table(path: &Path) -> Result<Vec<TrialRow>, String> {
     let Some(file) = open(path)? else { return Ok(Vec::new()) };
-    let read = read_counters(BufReader::new(file.take(COUNTER_BYTES_MAX)), COUNTER_ROWS_MAX);
-    let (rows, more) = read.map_err(|e| e.to_string())?;
-    if more {
+    let file = BufReader::new(file.take(TABLE_BYTES_MAX));
+    read_trials(file, TRIAL_ROWS_MAX).map(|(rows, _)| rows).map_err(|e| e.to_string())
+}
+
+fn counters(path: &Path, notes: &mut Vec<String>) -> Result<Counters, String> {
+    let mut counters = Counters::default();
+    let Some(file) = open(path)? else { return Ok(counters) };
+    let input = BufReader::new(file.take(TABLE_BYTES_MAX));
+    let more = each_counter(input, COUNTER_ROWS_MAX, |row| counters.add(row));
+    if more.map_err(|e| e.to_string())? {
         notes.push(format!("{COUNTERS_CSV}: only the first {COUNTER_ROWS_MAX} rows are shown"));
     }
-    Ok(rows)
+    Ok(counters)
 }
 
 #[cfg(test)]
@@ -146,7 +181,7 @@ mod tests {
         std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
         let mut notes = Vec::new();
         let read = counters(&path, &mut notes);
-        assert_eq!(read, Err("it is no regular file".to_owned()));
+        assert_eq!(read.as_ref().err().map(String::as_str), Some("it is no regular file"));
         assert!(noted(&mut notes, COUNTERS_CSV, read).is_none());
         assert_eq!(notes, ["counters.csv could not be read: it is no regular file"]);
     }

@@ -66,6 +66,17 @@ fn latency_unit(us: f64) -> (f64, &'static str) {
     }
 }
 
+/// A number of bytes, in the unit that fits.
+pub(crate) fn bytes(bytes: f64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (bytes, 0);
+    while value.abs() >= 1023.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", short(value), UNITS[unit])
+}
+
 /// A share as a percentage. What is not all is never shown as 100 %.
 pub(crate) fn percent(share: f64) -> String {
     if share > 0.99 && share < 1.0 {
@@ -112,6 +123,8 @@ mod tests {
         ] {
             assert_eq!(latency(us), text);
         }
+        assert_eq!((bytes(0.0), bytes(1536.0)), ("0 B".into(), "1.5 KiB".into()));
+        assert_eq!(bytes(64.0 * 1024.0 * 1024.0 * 1024.0), "64 GiB");
         assert_eq!(latency_short(2000.0), "2 ms");
         assert_eq!(percent(0.0312), "3.12 %");
         assert_eq!((percent(0.999_999_9), percent(1.0)), ("99.9999 %".into(), "100 %".into()));

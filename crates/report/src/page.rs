@@ -1,56 +1,58 @@
 //! What the page says: from a loaded run to the values of the template.
 //!
 //! Texts that come from users (names, paths, flags, hosts) are escaped by the template engine; only
-//! the drawings of `svg` go in as they are.
+//! the drawings of `svg`, the data of `chart` and the links of `glossary` go in as they are, which
+//! escape for themselves.
 
+use crate::chart::{Chart, Drawn};
+use crate::counters::Balance;
+use crate::events::{Event, median};
+use crate::facts::{self, Group};
+use crate::glossary::Used;
 use crate::load::{Run, Trial};
-use crate::number::{fixed, grouped, latency, percent, significant};
-use crate::plots::{self, response_given};
-use crate::svg::Drawn;
+use crate::number::{grouped, latency, percent, short, significant};
+use crate::plots::{self, Plots, response_given};
+use crate::series::{LAST_SHARE_MIN, Moment};
+use crate::tables::{self, LatencyRow};
+use crate::trials::{self, Trials};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, context};
-use record::summary::{OpSummary, Stats, Target};
-use record::{Caveat, Manifest, Outcome, Series, Summary, Tag, Verdict};
+use minijinja::{Environment, Value, context};
+use record::summary::Target;
+use record::{Caveat, Manifest, Summary, Verdict};
 use serde::Serialize;
-use serde_json::Value;
 
-/// Rows of a table of settings or host facts; a machine of 1000 cpus has more facts than readers.
-const FACTS_MAX: usize = 250;
-/// From this on a table of latencies is in milliseconds.
-const MILLISECONDS_FROM_US: f64 = 100_000.0;
-/// Samples that must lie above a percentile for it to be shown without a mark.
-const SAMPLES_ABOVE_MIN: u64 = 10;
+/// Intervals that a statement about their spread needs.
+const INTERVALS_MIN: usize = 10;
+/// Operations with a tile of their own.
+const TILES_MAX: usize = 3;
 
 #[derive(Debug, Serialize)]
 struct Page {
     title: String,
+    /// Why the run has not ended as it should.
+    broken: Option<String>,
     stand_in: Option<String>,
     verdict: &'static str,
     verdict_text: String,
-    failure: Option<String>,
+    lead: Option<String>,
+    surely: Vec<String>,
     started: String,
     ended: Option<String>,
     version: String,
     command: String,
+    /// The same with the seed, when the command leaves it to chance.
+    seeded: Option<String>,
+    run: String,
     caveats: Vec<Caveat>,
-    trials: Vec<Row>,
+    trials: Option<Trials>,
+    trial_charts: Vec<Drawn>,
     details: Vec<Detail>,
-    settings: Facts,
-    host: Facts,
-    target: Facts,
-}
-
-/// A trial in the table of trials.
-#[derive(Debug, Serialize)]
-struct Row {
-    number: u32,
-    verdict: &'static str,
-    ops_s: String,
-    errors: String,
-    ops: Vec<(String, String, String)>,
-    caveats: Vec<String>,
-    detailed: bool,
+    settings: Vec<Group>,
+    host: Vec<Group>,
+    target: Vec<Group>,
+    notes: Vec<String>,
+    files: Vec<String>,
 }
 
 /// A trial with all its figures.
@@ -64,9 +66,17 @@ struct Detail {
     latencies: Vec<LatencyRow>,
     thin: bool,
     rate_missed: bool,
-    outcomes: Vec<(String, String, String)>,
-    cost: Vec<(&'static str, String)>,
-    charts: Vec<Drawn>,
+    outcomes: Vec<tables::Row>,
+    cost: Vec<tables::Row>,
+    percentiles: Vec<Drawn>,
+    course: Vec<Drawn>,
+    workers: Vec<Drawn>,
+    counters: Vec<Drawn>,
+    balance: Vec<Balance>,
+    zero: Vec<String>,
+    left_out: usize,
+    events: Vec<Listed>,
+    events_more: usize,
     seeds: String,
     notes: Vec<String>,
 }
@@ -78,68 +88,159 @@ struct Tile {
     note: String,
 }
 
-/// One line of the table of latencies: mean, p50, p90, p99, p99.9, max.
+/// An event in the list.
 #[derive(Debug, Serialize)]
-struct LatencyRow {
-    op: String,
-    kind: String,
-    first: bool,
-    count: String,
-    values: Vec<Cell>,
-}
-
-#[derive(Debug, Serialize)]
-struct Cell {
+struct Listed {
+    when: String,
+    term: &'static str,
+    bad: bool,
     text: String,
-    thin: bool,
 }
 
-#[derive(Debug, Default, Serialize)]
-struct Facts {
-    rows: Vec<(String, String)>,
-    left_out: usize,
+/// A run with its plots.
+pub(crate) struct Report<'a> {
+    run: &'a Run,
+    trials: Vec<Chart>,
+    plots: Vec<(&'a Trial, Plots)>,
 }
 
-/// The page of a run.
-pub(crate) fn render(run: &Run) -> Result<String, minijinja::Error> {
-    let mut templates = Environment::new();
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
-    templates.set_syntax(syntax);
-    templates.add_template("report.html", include_str!("../assets/report.html"))?;
-    templates.get_template("report.html")?.render(context! {
-        page => Serde(page(run)),
-        style => include_str!("../assets/report.css"),
-        script => include_str!("../assets/hover.js"),
-    })
+impl<'a> Report<'a> {
+    /// Prepares all plots.
+    pub(crate) fn new(run: &'a Run) -> Self {
+        let detailed = run.detailed().count();
+        let plots = run.detailed().map(|trial| (trial, plots::of(trial, detailed))).collect();
+        Self { run, trials: plots::of_trials(run), plots }
+    }
+
+    /// Every plot of the page.
+    pub(crate) fn charts(&self) -> impl Iterator<Item = &Chart> {
+        self.trials.iter().chain(self.plots.iter().flat_map(|(_, plots)| plots.charts()))
+    }
+
+    /// The page.
+    pub(crate) fn render(&self) -> Result<String, minijinja::Error> {
+        let mut templates = Environment::new();
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
+        templates.set_syntax(syntax);
+        let used = Used::default();
+        let linked = used.clone();
+        templates.add_function("term", move |term: String, text: Option<String>| {
+            Value::from_safe_string(linked.link(&term, text.as_deref().unwrap_or(&term)))
+        });
+        templates.add_function("glossary", move || Value::from(Serde(used.list())));
+        templates.add_template("parts.html", include_str!("../assets/parts.html"))?;
+        templates.add_template("report.html", include_str!("../assets/report.html"))?;
+        templates.get_template("report.html")?.render(context! {
+            page => Serde(self.page()),
+            style => include_str!("../assets/report.css"),
+            script => include_str!("../assets/plot.js"),
+        })
+    }
+
+    fn page(&self) -> Page {
+        let (run, manifest) = (self.run, &self.run.manifest);
+        let summary = run.trials.iter().find_map(|trial| trial.summary.as_ref());
+        let title = match summary {
+            Some(s) => format!("{} on {}", s.workload, target_text(&s.target)),
+            None => manifest.name.clone(),
+        };
+        let draw = |charts: &[Chart]| charts.iter().map(Chart::draw).collect::<Vec<_>>();
+        let several = run.trials.len() > 1;
+        Page {
+            title,
+            broken: broken(manifest),
+            stand_in: summary.and_then(|s| stand_in(&s.target)),
+            verdict: match (manifest.verdict, caveat_count(run)) {
+                (Verdict::Ok, 1..) => "noted",
+                (verdict, _) => verdict.name(),
+            },
+            verdict_text: verdict_text(manifest, caveat_count(run)),
+            lead: summary.filter(|_| !several).map(|s| lead(s, manifest)),
+            surely: self.surely(summary),
+            started: manifest.started.clone(),
+            ended: manifest.ended.clone(),
+            version: format!("{} {}", manifest.tool.name, manifest.tool.version),
+            command: shell_line(&manifest.command_line),
+            seeded: seeded(manifest),
+            run: shell_line(&[summary.map_or("RUN", |s| s.run.as_str()).to_owned()]),
+            caveats: manifest.caveats.clone(),
+            trials: several.then(|| trials::table(run)),
+            trial_charts: draw(&self.trials),
+            details: self.plots.iter().map(|(trial, p)| detail(trial, p, manifest)).collect(),
+            settings: facts::settings(&manifest.settings),
+            host: facts::host(&manifest.host),
+            target: facts::target(&manifest.target),
+            notes: run.notes.clone(),
+            files: self.charts().map(|chart| chart.id.clone()).collect(),
+        }
+    }
+
+    /// How far the headline can be relied on.
+    fn surely(&self, summary: Option<&Summary>) -> Vec<String> {
+        let mut sentences = Vec::new();
+        if summary.is_some() {
+            sentences.extend(trials::spread(self.run));
+        }
+        let first = self.plots.first().filter(|_| self.run.trials.len() == 1);
+        sentences.extend(first.and_then(|(trial, _)| within(&trial.timeline.moments)));
+        sentences
+    }
 }
 
-fn page(run: &Run) -> Page {
-    let manifest = &run.manifest;
-    let summary = run.trials.iter().find_map(|trial| trial.summary.as_ref());
-    let title = match summary {
-        Some(s) => format!("{} on {}", s.workload, target_text(&s.target)),
-        None => manifest.name.clone(),
+/// How the throughput varied from interval to interval.
+fn within(moments: &[Moment]) -> Option<String> {
+    let length_s = median(moments.iter().map(|m| m.to_s - m.from_s));
+    let whole = moments.iter().filter(|m| m.to_s - m.from_s >= length_s * LAST_SHARE_MIN);
+    let mut rates: Vec<f64> = whole.map(Moment::ok_s).collect();
+    rates.sort_by(f64::total_cmp);
+    let at = |share: f64| rates.get((share * (rates.len() - 1) as f64).round() as usize).copied();
+    if rates.len() < INTERVALS_MIN {
+        return None;
+    }
+    let (low, high) = (at(0.05)?, at(0.95)?);
+    Some(format!(
+        "Within the trial 9 of 10 intervals of {} s were between {} and {} op/s.",
+        short(length_s),
+        significant(low),
+        significant(high)
+    ))
+}
+
+/// The result in one sentence.
+fn lead(summary: &Summary, manifest: &Manifest) -> String {
+    let threads = manifest.settings.get("threads").and_then(serde_json::Value::as_u64);
+    let load = match (summary.scheduled_rate_s, threads) {
+        (Some(rate), _) => format!("open loop at {} op/s", significant(rate)),
+        (None, Some(threads)) => format!("{} clients in a closed loop", grouped(threads)),
+        (None, None) => "closed loop".to_owned(),
     };
-    let detailed = run.trials.iter().filter(|trial| trial.detailed);
-    Page {
-        title,
-        stand_in: summary.and_then(|s| stand_in(&s.target)),
-        verdict: match (manifest.verdict, caveat_count(run)) {
-            (Verdict::Ok, 1..) => "noted",
-            (verdict, _) => verdict.name(),
-        },
-        verdict_text: verdict_text(manifest, caveat_count(run)),
-        failure: manifest.failure.clone(),
-        started: manifest.started.clone(),
-        ended: manifest.ended.clone(),
-        version: format!("{} {}", manifest.tool.name, manifest.tool.version),
-        command: shell_line(&manifest.command_line),
-        caveats: manifest.caveats.clone(),
-        trials: run.trials.iter().map(row).collect(),
-        details: detailed.map(|trial| detail(trial, manifest)).collect(),
-        settings: facts(&Value::Object(manifest.settings.clone())),
-        host: facts(&manifest.host),
-        target: facts(&manifest.target),
+    let p99 = summary.latency_us.iter().take(TILES_MAX).filter_map(|(name, op)| {
+        let (kind, stats) = op.response.map_or(("service", op.service), |s| ("response", Some(s)));
+        Some(format!("{name} {} ({kind})", latency(stats?.p99)))
+    });
+    let p99 = p99.collect::<Vec<_>>().join(", ");
+    let p99 = if p99.is_empty() { p99 } else { format!("; p99: {p99}") };
+    format!(
+        "{} op/s over {} s, {load}{p99}.",
+        significant(summary.ops_s),
+        significant(summary.duration_s)
+    )
+}
+
+/// What stands before everything on the page of a run that did not end as it should.
+fn broken(manifest: &Manifest) -> Option<String> {
+    let why = manifest.failure.as_ref().map_or(".".to_owned(), |why| format!(": {why}"));
+    match manifest.verdict {
+        Verdict::Ok => None,
+        Verdict::Failed => Some(format!("This run failed{why}")),
+        Verdict::Interrupted => {
+            Some(format!("This run was interrupted; below is what was measured until then{why}"))
+        }
+        Verdict::Running => Some(
+            "This run has not ended: it is still running, or it crashed. Below is what was \
+             measured until then."
+                .to_owned(),
+        ),
     }
 }
 
@@ -188,59 +289,61 @@ fn verdict_text(manifest: &Manifest, caveats: usize) -> String {
     }
 }
 
-fn row(trial: &Trial) -> Row {
-    let verdict = trial.manifest.as_ref().map_or("unknown", |m| m.verdict.name());
-    let summary = trial.summary.as_ref();
-    let p99 = |stats: Option<Stats>| stats.map_or_else(|| "–".into(), |s| latency(s.p99));
-    let ops = summary.into_iter().flat_map(|s| &s.latency_us);
-    Row {
-        number: trial.number,
-        verdict,
-        ops_s: summary.map_or_else(|| "–".into(), |s| significant(s.ops_s)),
-        errors: summary.map_or_else(|| "–".into(), |s| grouped(s.errors)),
-        ops: ops.map(|(name, op)| (name.clone(), p99(op.service), p99(op.response))).collect(),
-        caveats: summary.into_iter().flat_map(|s| &s.caveats).map(|c| c.code.clone()).collect(),
-        detailed: trial.detailed,
-    }
-}
-
-fn detail(trial: &Trial, run: &Manifest) -> Detail {
+fn detail(trial: &Trial, plots: &Plots, run: &Manifest) -> Detail {
     let summary = trial.summary.as_ref();
     let manifest = trial.manifest.as_ref();
     // What the run's head says already is not said again.
     let own = summary.into_iter().flat_map(|s| &s.caveats).filter(|c| !run.caveats.contains(c));
     let failure =
         manifest.and_then(|m| m.failure.clone()).filter(|f| run.failure.as_ref() != Some(f));
-    let (unit, latencies) = summary.map(|s| latencies(s, trial)).unwrap_or(("µs", Vec::new()));
+    let (unit, latencies) =
+        summary.map(|s| tables::latencies(s, trial)).unwrap_or(("µs", Vec::new()));
+    let draw = |charts: &[Chart]| charts.iter().map(Chart::draw).collect::<Vec<_>>();
     Detail {
         number: trial.number,
         headline: summary.map(headline).unwrap_or_default(),
         caveats: own.cloned().collect(),
         failure,
         unit,
-        thin: latencies.iter().flat_map(|row| &row.values).any(|cell| cell.thin),
+        thin: latencies.iter().any(LatencyRow::is_thin),
         latencies,
         rate_missed: summary.is_some_and(|s| !response_given(s)),
-        outcomes: summary.map(outcomes).unwrap_or_default(),
-        cost: summary.map(cost).unwrap_or_default(),
-        charts: plots::of(trial),
+        outcomes: summary.map(tables::outcomes).unwrap_or_default(),
+        cost: summary.map(tables::cost).unwrap_or_default(),
+        percentiles: draw(&plots.percentiles),
+        course: draw(&plots.course),
+        workers: draw(&plots.workers),
+        counters: draw(&plots.counters),
+        balance: plots.balance.clone(),
+        zero: plots.zero.clone(),
+        left_out: plots.left_out,
+        events: plots.events.iter().map(listed).collect(),
+        events_more: plots.events_more,
         seeds: manifest.map(seeds).unwrap_or_default(),
         notes: trial.notes.clone(),
     }
 }
 
+fn listed(event: &Event) -> Listed {
+    Listed {
+        when: format!("{}–{} s", short(event.from_s), short(event.to_s)),
+        term: event.kind.term(),
+        bad: event.kind.is_bad(),
+        text: event.text.clone(),
+    }
+}
+
 /// The figures that a reader looks for first.
 fn headline(summary: &Summary) -> Vec<Tile> {
-    let scheduled = summary.scheduled_rate_s;
     let mut tiles = vec![Tile {
         name: "throughput".into(),
         value: format!("{} op/s", significant(summary.ops_s)),
-        note: match scheduled {
+        note: match summary.scheduled_rate_s {
             Some(rate) => format!("ok operations; scheduled {}/s", significant(rate)),
             None => "ok operations, closed loop".into(),
         },
     }];
-    for (name, op) in summary.latency_us.iter().take(3) {
+    for (name, op) in summary.latency_us.iter().take(TILES_MAX) {
         let (kind, stats) = match op.response {
             Some(stats) => ("response", Some(stats)),
             None => ("service", op.service),
@@ -267,88 +370,20 @@ fn headline(summary: &Summary) -> Vec<Tile> {
     tiles
 }
 
-/// The unit of the table and its rows.
-fn latencies(summary: &Summary, trial: &Trial) -> (&'static str, Vec<LatencyRow>) {
-    let all = summary.latency_us.values();
-    let all = all.flat_map(|op| [op.service, op.response, op.lag]).flatten();
-    let in_ms = all.map(|stats| stats.max).fold(0.0, f64::max) >= MILLISECONDS_FROM_US;
-    let mut rows = Vec::new();
-    for (name, op) in &summary.latency_us {
-        rows.extend(op_rows(name, op, trial, in_ms));
-    }
-    (if in_ms { "ms" } else { "µs" }, rows)
-}
-
-fn op_rows(name: &str, op: &OpSummary, trial: &Trial, in_ms: bool) -> Vec<LatencyRow> {
-    let mut kinds = vec![
-        ("service".to_owned(), Series::Service, op.service),
-        ("response".to_owned(), Series::Response, op.response),
-        ("lag".to_owned(), Series::Lag, op.lag),
-    ];
-    for (step, stats) in &op.parts {
-        kinds.push((format!("step {step}, service"), Series::Part(step.clone()), *stats));
-    }
-    let rows = kinds.into_iter().enumerate().map(|(i, (kind, series, stats))| {
-        let tag = Tag { op: name.to_owned(), series }.to_string();
-        let total = trial.totals.iter().find(|(found, _)| *found == tag);
-        // Without the histogram the count of the operation stands in, an upper bound.
-        let count = total.map_or(op.ops, |(_, latency)| latency.count());
-        LatencyRow {
-            op: name.to_owned(),
-            kind,
-            first: i == 0,
-            count: if stats.is_some() { grouped(count) } else { "–".into() },
-            values: cells(stats, count, in_ms),
-        }
-    });
-    rows.collect()
-}
-
-fn cells(stats: Option<Stats>, count: u64, in_ms: bool) -> Vec<Cell> {
-    let Some(s) = stats else {
-        return (0..6).map(|_| Cell { text: "–".into(), thin: false }).collect();
-    };
-    // Of the percentiles one sample in so many lies above; mean and maximum need none.
-    [(s.mean, 0), (s.p50, 2), (s.p90, 10), (s.p99, 100), (s.p999, 1000), (s.max, 0)]
-        .into_iter()
-        .map(|(us, one_in)| Cell {
-            text: if in_ms { fixed(us / 1e3, 3) } else { fixed(us, 1) },
-            thin: one_in > 0 && count / one_in < SAMPLES_ABOVE_MIN,
-        })
-        .collect()
-}
-
-fn outcomes(summary: &Summary) -> Vec<(String, String, String)> {
-    let total = summary.ops.max(1) as f64;
-    let shown = summary.outcomes.iter().filter(|&(outcome, n)| n > 0 || outcome == Outcome::Ok);
-    shown
-        .map(|(outcome, n)| {
-            (outcome.name().replace('_', " "), grouped(n), percent(n as f64 / total))
-        })
-        .collect()
-}
-
-fn cost(summary: &Summary) -> Vec<(&'static str, String)> {
-    let client = &summary.client;
-    let with = |value: Option<f64>, text: fn(f64) -> String| {
-        value.map_or_else(|| "not measured".into(), text)
-    };
-    vec![
-        (
-            "CPU time per operation",
-            with(client.cpu_us_per_op, |v| format!("{} µs", significant(v))),
-        ),
-        ("system calls per operation", with(client.syscalls_per_op, significant)),
-        ("busiest worker", with(client.busy_max, percent)),
-        ("spinning for precise timing", with(client.spin_share, percent)),
-        ("largest resident set", with(client.rss_mib_max, |v| format!("{} MiB", significant(v)))),
-    ]
-}
-
 fn seeds(manifest: &Manifest) -> String {
     let seeds: Vec<_> =
         manifest.seeds.iter().map(|(part, seed)| format!("{part} {seed}")).collect();
     seeds.join(", ")
+}
+
+/// The command with the seed that was drawn, when it names none.
+fn seeded(manifest: &Manifest) -> Option<String> {
+    let seed = manifest.settings.get("seed")?.as_u64()?;
+    let named = |argument: &String| argument == "--seed" || argument.starts_with("--seed=");
+    if manifest.command_line.iter().any(named) {
+        return None;
+    }
+    Some(format!("{} --seed {seed}", shell_line(&manifest.command_line)))
 }
 
 /// The arguments as one line that a shell takes.
@@ -364,46 +399,9 @@ fn shell_line(arguments: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// A JSON value as rows of dotted path and text.
-fn facts(value: &Value) -> Facts {
-    let mut facts = Facts::default();
-    flatten("", value, &mut facts);
-    facts
-}
-
-fn flatten(path: &str, value: &Value, facts: &mut Facts) {
-    let below = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
-    match value {
-        Value::Object(map) => map.iter().for_each(|(k, v)| flatten(&below(k), v, facts)),
-        Value::Array(items) if items.iter().any(|i| i.is_object() || i.is_array()) => {
-            let numbered = items.iter().enumerate();
-            numbered.for_each(|(i, item)| flatten(&below(&i.to_string()), item, facts));
-        }
-        Value::Array(items) => {
-            let texts: Vec<_> = items.iter().map(scalar).collect();
-            add(facts, path, texts.join(", "));
-        }
-        Value::Null => {}
-        other => add(facts, path, scalar(other)),
-    }
-}
-
-fn scalar(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn add(facts: &mut Facts, path: &str, text: String) {
-    if facts.rows.len() < FACTS_MAX {
-        facts.rows.push((path.to_owned(), text));
-    } else {
-        facts.left_out += 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn the_command_can_be_pasted() {
@@ -413,23 +411,30 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_flat_and_bounded() {
-        let value =
-            json!({"cpu": {"model": "x", "ids": [1, 2]}, "swap": null, "nics": [{"a": true}]});
-        let rows = facts(&value).rows;
-        let expected = [("cpu.model", "x"), ("cpu.ids", "1, 2"), ("nics.0.a", "true")];
-        assert_eq!(rows, expected.map(|(k, v)| (k.to_owned(), v.to_owned())));
-        let many: Vec<_> = (0..300).map(|i| json!({ "i": i })).collect();
-        let facts = facts(&Value::Array(many));
-        assert_eq!((facts.rows.len(), facts.left_out), (FACTS_MAX, 50));
+    fn a_command_without_a_seed_gets_the_one_that_was_drawn() {
+        let line = |arguments: &[&str]| {
+            let arguments = arguments.iter().map(|a| (*a).to_owned()).collect();
+            let mut manifest = Manifest::starting("x", arguments, units::Nanos::ZERO);
+            manifest.settings.insert("seed".into(), 7.into());
+            seeded(&manifest)
+        };
+        assert_eq!(line(&["wideload", "run"]).unwrap(), "wideload run --seed 7");
+        assert_eq!(line(&["wideload", "run", "--seed", "7"]), None);
     }
 
     #[test]
-    fn percentiles_without_samples_above_are_marked() {
-        let s = Stats { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, p999: 1234.5, max: 2.0 };
-        let thin = |count| cells(Some(s), count, false).iter().map(|c| c.thin).collect::<Vec<_>>();
-        assert_eq!(thin(9_999), [false, false, false, false, true, false]);
-        assert_eq!(thin(10_000), [false; 6]);
-        assert_eq!(cells(Some(s), 1, true)[4].text, "1.234");
+    fn the_spread_needs_intervals_and_leaves_out_the_short_rest() {
+        let moment = |second: u64, length_s: f64, ok: u64| {
+            let mut outcomes = [0; record::Outcome::COUNT];
+            outcomes[0] = ok;
+            let from_s = second as f64;
+            Moment { from_s, to_s: from_s + length_s, outcomes, p99_us: 1.0 }
+        };
+        let mut moments: Vec<_> = (0..20).map(|s| moment(s, 1.0, 1000 + s)).collect();
+        moments.push(moment(20, 0.01, 1));
+        let said = within(&moments).unwrap();
+        let range = format!("between {} and {} op/s", grouped(1001), grouped(1018));
+        assert!(said.contains(&range), "{said}");
+        assert_eq!(within(&moments[..5]), None);
     }
 }

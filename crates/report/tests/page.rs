@@ -7,9 +7,10 @@
 #[path = "../examples/sample.rs"]
 mod sample;
 
-use record::run_dir::{LATENCY_HLOG, MANIFEST, SUMMARY};
+use record::run_dir::{COUNTERS_CSV, LATENCY_HLOG, MANIFEST, SUMMARY};
 use record::{Caveat, Manifest, Summary, Verdict};
-use report::ReportError;
+use report::{REPORT_DATA, ReportError};
+use sample::Shape;
 use std::fs;
 use std::path::{Path, PathBuf};
 use units::Nanos;
@@ -18,7 +19,7 @@ use units::Nanos;
 fn run(kind: &str) -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("run");
-    sample::write(&dir, kind);
+    sample::write(&dir, &Shape::of(kind));
     (home, dir)
 }
 
@@ -74,20 +75,129 @@ fn figures_tables_plots_and_command_are_there() {
         "Latency in ms",
         "Latency by percentile",
         "Throughput",
+        "Operations that did not end ok",
         "Response time over time",
         "Service time over time",
-        "cpu (cpus)",
+        "Lag over time",
+        "Operations in flight",
+        "procs running (tasks)",
         "Outcomes",
         "What the client itself cost",
+        "Balance of workers and hosts",
+        "How to repeat it",
         "Environment",
+        "Glossary",
     ] {
         assert!(html.contains(title), "{title}");
     }
     assert!(html.contains("wideload run ycsb:f --rate 5000/s --duration 30s --name sample"));
-    assert!(html.contains("step update, service") && html.contains("AMD EPYC 7601"));
-    assert_eq!(html.matches("<svg class=\"chart\"").count(), 6);
-    // The two seconds in which nothing was done: zero, not left out.
-    assert!(html.contains("\"0/s\""));
+    assert!(html.contains(">step update</a>") && html.contains("AMD EPYC 7601"));
+    assert_eq!(html.matches("<svg class=\"chart\"").count(), 13);
+    assert!(html.contains("--name sample --seed 42"));
+    // A machine of 128 cpus is summed up.
+    assert!(html.contains("128 cpus: 2 packages, 64 cores, 8 NUMA domains, 16 last-level caches"));
+    assert!(!html.contains("cpus.17") && !html.contains("siblings"));
+}
+
+/// The data of a plot in the page.
+fn data(html: &str, id: &str) -> serde_json::Value {
+    let figure = html.split_once(&format!("<figure class=\"plot\" id=\"{id}\">")).unwrap().1;
+    let script = figure.split_once("<script type=\"application/json\">").unwrap().1;
+    serde_json::from_str(script.split_once("</script>").unwrap().0).unwrap()
+}
+
+#[test]
+fn a_pause_is_zero_in_the_plot_and_an_event_in_the_list() {
+    let (_home, dir) = run("cassandra");
+    let html = page(&dir);
+    let throughput = data(&html, "trial-0001-throughput");
+    let ok = throughput["lines"][0]["y"].as_array().unwrap();
+    assert_eq!(
+        (ok[11].as_f64().unwrap() > 4900.0, ok[12].as_f64(), ok[13].as_f64()),
+        (true, Some(0.0), Some(0.0))
+    );
+    assert!(html.contains("For 2 s no operation ended"));
+    let mark = throughput["marks"].as_array().unwrap().iter().find(|m| m["from"] == 12.0).unwrap();
+    assert_eq!((mark["to"].as_f64(), mark["bad"].as_bool()), (Some(14.0), Some(true)));
+    // Counted in an interval of a second, by one of two workers.
+    assert!(html.contains("connections lost</a>. broken connections: 1"));
+}
+
+#[test]
+fn the_last_moment_makes_no_spike_and_moments_in_flight_are_not_drawn() {
+    let (_home, dir) = run("cassandra");
+    let html = page(&dir);
+    let busy = data(&html, "trial-0001-counter-busy-share");
+    for line in busy["lines"].as_array().unwrap() {
+        assert!(line["y"].as_array().unwrap().iter().all(|y| y.as_f64().unwrap() < 1.0), "{line}");
+    }
+    assert!(!html.contains("counter-in-flight"));
+    let in_flight = data(&html, "trial-0001-in-flight");
+    // 5000 op/s of some hundred microseconds each.
+    let first = in_flight["lines"][0]["y"][0].as_f64().unwrap();
+    assert!((0.5..5.0).contains(&first), "{first}");
+    assert!(html.contains("Zero throughout, and not drawn: late (answers/s), cpu steal."));
+}
+
+#[test]
+fn every_header_and_every_name_in_a_legend_has_its_meaning() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("run");
+    let shape = Shape { trials: 3, workers: 9, seconds: 20, ..Shape::of("cassandra") };
+    sample::write(&dir, &shape);
+    let html = page(&dir);
+    let heads = html.split("<thead>").skip(1).map(|head| head.split("</thead>").next().unwrap());
+    let headers = heads.flat_map(|head| head.split("<th").skip(1));
+    let names = html.split("<ul class=\"legend\">").skip(1);
+    let names = names.map(|list| list.split("</ul>").next().unwrap());
+    let names = names.flat_map(|list| list.split("<li>").skip(1));
+    let mut seen = 0;
+    for piece in headers.chain(names) {
+        let link = piece.split_once("<a class=\"term\" href=\"#").map(|(_, link)| link);
+        let id = link.and_then(|link| link.split('"').next());
+        let id = id.unwrap_or_else(|| panic!("no meaning: {piece}"));
+        let explained = html.split_once(&format!("<div id=\"{id}\"><dt><dfn>"));
+        assert!(explained.is_some(), "{id} is not in the glossary");
+        seen += 1;
+    }
+    assert!(seen > 60, "{seen}");
+}
+
+#[test]
+fn data_files_hold_what_the_page_draws() {
+    let (_home, dir) = run("cassandra");
+    let paths = report::build_with_data(&dir).unwrap();
+    let html = fs::read_to_string(&paths[0]).unwrap();
+    assert_eq!(paths.len(), 1 + 2 * html.matches("<svg class=\"chart\"").count());
+    let csv = fs::read_to_string(dir.join(REPORT_DATA).join("trial-0001-throughput.csv")).unwrap();
+    assert!(csv.starts_with("series,t_s,ops_s\nok,0.5,"), "{}", &csv[..60]);
+    let drawn = data(&html, "trial-0001-throughput");
+    let fifth = drawn["lines"][0]["y"][5].as_f64().unwrap();
+    assert!(csv.contains(&format!("\nok,5.5,{fifth}\n")), "{fifth}");
+    let json = dir.join(REPORT_DATA).join("trial-0001-latency-by-percentile.json");
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    assert_eq!(
+        (json["x"]["name"].as_str(), json["y"]["name"].as_str()),
+        (Some("quantile"), Some("latency_us"))
+    );
+    let last = json["series"][0]["points"].as_array().unwrap().last().unwrap();
+    assert!(last[0].as_f64().unwrap() > 0.9999);
+}
+
+#[test]
+fn repeated_trials_have_a_median_and_their_range() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("run");
+    sample::write(&dir, &Shape { trials: 5, seconds: 3, ..Shape::of("cassandra") });
+    let html = page(&dir);
+    let said = texts(&html);
+    assert!(said.iter().any(|t| t.starts_with("5 trials that ended ok: median ")), "{said:?}");
+    for term in ["median", "min", "max"] {
+        let row = format!("href=\"#term-{term}\"");
+        let together = html.split("<tr class=\"together\">").skip(1);
+        assert!(together.into_iter().any(|tr| tr.split("</tr>").next().unwrap().contains(&row)));
+    }
+    assert!(data(&html, "trials-throughput")["lines"][0]["y"].as_array().unwrap().len() == 5);
 }
 
 #[test]
@@ -97,6 +207,8 @@ fn caveats_stand_beside_the_numbers() {
     let headline = html.split("<section class=\"headline\">").nth(1).unwrap();
     let headline = headline.split("</section>").next().unwrap();
     assert!(headline.contains("op/s") && headline.contains("client-busy"));
+    assert!(headline.contains("busiest worker 91 % of the window"));
+    assert!(headline.contains("Give it more cpus with --client-cpus."));
     assert!(headline.contains("overloaded 31"));
 }
 
@@ -118,10 +230,14 @@ fn names_of_users_are_text_and_not_markup() {
     let trial = dir.join("trial-0001");
     let counters =
         format!("t_s,host,source,metric,value,unit\n1,{0},a,{0},5,x\n", "</script><img>");
-    fs::write(trial.join("counters.csv"), counters).unwrap();
+    fs::write(trial.join(COUNTERS_CSV), counters).unwrap();
+    let header = format!("trial,{0},ops_s\n1,{0},5\n", "</script><img>");
+    fs::write(dir.join("trials.csv"), header).unwrap();
+    fs::create_dir(dir.join("trial-0002")).unwrap();
     let html = page(&dir);
     assert!(!html.contains("<img"));
     assert!(html.contains("&lt;img onerror="));
+    report::build_with_data(&dir).unwrap();
 }
 
 #[test]
@@ -145,7 +261,7 @@ fn a_run_that_failed_early_says_why() {
     manifest.end(Verdict::Failed, Some(why.clone()), Nanos::from_secs(2));
     fs::write(home.path().join(MANIFEST), serde_json::to_vec(&manifest).unwrap()).unwrap();
     let html = page(home.path());
-    assert!(html.contains(&why) && html.contains("Failed"));
+    assert_eq!(texts(&html)[0], format!("This run failed: {why}"));
     fs::create_dir(home.path().join("trial-0001")).unwrap();
     assert!(page(home.path()).contains("No summary was written"));
 }
@@ -156,7 +272,7 @@ fn damaged_files_are_told_and_the_rest_is_shown() {
     fs::write(dir.join("trial-0001").join(LATENCY_HLOG), "Tag=x,1,2,3,garbage\n").unwrap();
     let html = page(&dir);
     assert!(html.contains("latency.hlog could not be read: the histogram in line 1"));
-    assert!(html.contains("Latency by percentile") && !html.contains("Throughput</b>"));
+    assert!(html.contains("Latency by percentile") && !html.contains("<b>Throughput</b>"));
     fs::write(dir.join("trial-0001").join(SUMMARY), "{}").unwrap();
     assert!(page(&dir).contains("summary.json could not be read"));
     fs::write(dir.join(MANIFEST), "[").unwrap();

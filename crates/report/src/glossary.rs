@@ -1,0 +1,188 @@
+//! What every word on the page means, in one line.
+//!
+//! Input: a term; output: its meaning. Headers of tables and names in legends are written through
+//! [`link`], which makes each a link to its line in the glossary at the end of the page, with the
+//! meaning as its tool tip; the glossary lists the terms that were used.
+//!
+//! Limits: names that come from a run (operations, hosts, metrics that this version does not know)
+//! are explained by what kind of thing they are.
+
+use crate::chart::slug;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The terms and their meanings.
+const TERMS: &[(&str, &str)] = &[
+    // Times.
+    ("service", "from the first send of an operation to its final answer, retries inside"),
+    ("response", "from the moment an operation was due to its final answer: what a user waits"),
+    ("lag", "from the moment an operation was due to its first send: the client's own lateness"),
+    ("step", "service time of one statement of an operation that has several"),
+    ("time", "which of the three times of an operation: service, response or lag"),
+    ("operation", "what is measured as one: a read, an update; may have several steps"),
+    ("samples", "how many operations the figures of this row are made of"),
+    ("mean", "the sum of all values over their number"),
+    ("p50", "the median: half of the values are not above it"),
+    ("p90", "90 of 100 values are not above it"),
+    ("p99", "99 of 100 values are not above it"),
+    ("p99.9", "999 of 1000 values are not above it"),
+    ("max", "the largest value"),
+    ("min", "the least value"),
+    ("median", "the middle value: as many are above as below"),
+    ("percentile", "the value that this share of all values does not exceed"),
+    // Amounts.
+    ("throughput", "operations that ended ok, per second"),
+    ("op/s", "operations that ended ok, per second of the measured window"),
+    ("scheduled rate", "operations per second that fell due in an open loop"),
+    ("errors", "operations that did not end ok, timeouts among them"),
+    ("operations", "measured operations: those that were due in the window"),
+    ("share", "part of all measured operations"),
+    ("in flight", "operations sent and not answered yet, on average over an interval"),
+    ("per second", "how often, divided by the length of the interval"),
+    // Outcomes.
+    ("outcome", "how an operation ended"),
+    ("ok", "ended as asked"),
+    ("not found", "a read of one key that answered no row"),
+    ("invalid", "an answer whose content is not what was written"),
+    ("client timeout", "no answer within --timeout"),
+    ("server timeout", "the target answered that it ran out of time"),
+    ("unavailable", "the target had too few live replicas"),
+    ("overloaded", "the target refused for load"),
+    ("connection lost", "the connection broke before the answer"),
+    ("error", "any other error that the target answered with"),
+    ("not sent", "was due in the window and never left the client"),
+    // The run.
+    ("trial", "one workload under one load against one deployment, once"),
+    ("verdict", "how it ended: ok, failed, interrupted, or running (not ended, or crashed)"),
+    ("factor", "what is varied from trial to trial"),
+    ("window", "the measured time, without the warm-up"),
+    ("interval", "the time after which histograms are written down"),
+    ("caveat", "a reason to trust a number less"),
+    ("caveats", "reasons to trust the numbers less, by their codes"),
+    ("evidence", "what was found, and where"),
+    ("cure", "what to do about it"),
+    ("closed loop", "a client sends its next operation when the one before is done"),
+    ("open loop", "operations fall due by a schedule, whatever the target does"),
+    // Events.
+    ("event", "a stretch of time that stands out; its number is that in the plots"),
+    ("when", "seconds since the start of the measured window"),
+    ("what", "what happened, with its figures"),
+    ("many errors", "intervals in which more than one of 100 operations failed"),
+    ("nothing done", "a time in which no operation ended, in whatever way"),
+    ("no success", "intervals in which operations ended and none was ok"),
+    ("connections lost", "connections that broke while measuring"),
+    ("throughput drop", "intervals with less than half of the median interval's throughput"),
+    ("slow", "intervals whose p99 is more than five times that of the median interval"),
+    ("late answers", "answers that came behind the timeout of their operation"),
+    ("late", "answers that came behind the timeout of their operation"),
+    ("steal", "cpu time that the hypervisor gave to other guests"),
+    // Balance, cost and counters.
+    ("metric", "what was counted, and by how many"),
+    ("least", "the least of their means over the window, and whose it is"),
+    ("middle", "the median of their means over the window"),
+    ("most", "the largest of their means over the window, and whose it is"),
+    ("most/least", "the largest of the means over the least: 1 is an even load"),
+    ("cost", "what measuring took from the client machine"),
+    ("value", "as measured over the window"),
+    ("CPU time per operation", "user and system time of the client over operations, no polling"),
+    ("system calls per operation", "system calls of the client's workers over operations"),
+    (
+        "busiest worker",
+        "share of the window that the busiest client thread worked; above 80 % it may be the limit",
+    ),
+    ("spinning", "share of the window that the client polled to be on time; neither work nor cost"),
+    ("largest resident set", "the most memory that the client process held"),
+    ("busy", "share of an interval that a worker of the client worked, polling apart"),
+    ("worker", "a thread of the client that sends and receives, on a cpu of its own"),
+    ("counter", "a value read every interval; source, metric and unit are in counters.csv"),
+    ("cpu user", "share of all cpu time that programs ran, on that host"),
+    ("cpu system", "share of all cpu time that the kernel worked for programs"),
+    ("cpu interrupts", "share of all cpu time in interrupts, those of the network among them"),
+    ("cpu disk wait", "share of all cpu time idle while a disk was waited for"),
+    ("cpu steal", "share of all cpu time that the hypervisor gave to other guests"),
+    ("host", "the machine on which it was read"),
+    ("procfs", "read from the kernel of that host"),
+    ("target", "the database, or what stands in for it"),
+];
+
+/// The term of that name, when there is one.
+pub(crate) fn find(name: &str) -> Option<&'static str> {
+    entry(name).map(|(term, _)| *term)
+}
+
+fn entry(name: &str) -> Option<&'static (&'static str, &'static str)> {
+    TERMS.iter().find(|(term, _)| *term == name)
+}
+
+/// The term of whatever wrote a counter: a worker, the kernel, something else.
+pub(crate) fn source_term(source: &str) -> &'static str {
+    match source {
+        "procfs" => "procfs",
+        _ if source.starts_with("client-") => "worker",
+        _ if source.starts_with("target") => "target",
+        _ => "host",
+    }
+}
+
+/// The terms that a page has used.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Used(Arc<Mutex<BTreeSet<&'static str>>>);
+
+impl Used {
+    /// `text` as a link to the line of `term`; the text alone when there is no such term.
+    pub(crate) fn link(&self, term: &str, text: &str) -> String {
+        let text = escape(text);
+        let Some((term, meaning)) = entry(term) else { return text };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(term);
+        let (id, meaning) = (id(term), escape(meaning));
+        format!("<a class=\"term\" href=\"#{id}\" title=\"{meaning}\">{text}</a>")
+    }
+
+    /// Id, term and meaning of all that were used, by the alphabet.
+    pub(crate) fn list(&self) -> Vec<(String, &'static str, &'static str)> {
+        let used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries: Vec<_> = TERMS.iter().filter(|(term, _)| used.contains(term)).collect();
+        entries.sort_by_key(|(term, _)| term.to_lowercase());
+        entries.into_iter().map(|(term, meaning)| (id(term), *term, *meaning)).collect()
+    }
+}
+
+fn id(term: &str) -> String {
+    format!("term-{}", slug(term))
+}
+
+fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Outcome;
+
+    #[test]
+    fn terms_are_unique_and_their_ids_too() {
+        let ids: BTreeSet<_> = TERMS.iter().map(|(term, _)| id(term)).collect();
+        assert_eq!(ids.len(), TERMS.len());
+        assert!(TERMS.iter().all(|(_, meaning)| meaning.len() > 10 && !meaning.contains('\n')));
+    }
+
+    #[test]
+    fn every_outcome_has_a_meaning() {
+        for outcome in Outcome::ALL {
+            assert!(find(&outcome.name().replace('_', " ")).is_some(), "{outcome}");
+        }
+    }
+
+    #[test]
+    fn what_is_used_is_listed() {
+        let used = Used::default();
+        let link = used.link("p99", "read <p99>");
+        assert!(link.contains("href=\"#term-p99\"") && link.contains(">read &lt;p99&gt;</a>"));
+        assert_eq!(used.link("no such term", "a&b"), "a&amp;b");
+        used.link("lag", "lag");
+        let listed: Vec<_> = used.list().into_iter().map(|(_, term, _)| term).collect();
+        assert_eq!(listed, ["lag", "p99"]);
+    }
+}
