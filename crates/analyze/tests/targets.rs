@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use analyze::check::{
-    Clock, Finding, Local, Reached, Setting, Target, Verdict, heap, java, target, unreachable,
+    Clock, Finding, Local, Reached, Setting, Target, Verdict, heap, java, ports, target,
+    unreachable,
 };
 use machine::{Limit, Limits};
 use units::CpuSet;
@@ -125,4 +126,6 @@ fn what_a_cassandra_needs_is_there_or_told() {
     assert_eq!((none.verdict, none.why.as_str()), (Verdict::Fail, "no java is on PATH"));
     assert_eq!(heap(Err("too large".into())).verdict, Verdict::Fail);
     assert_eq!(heap(Ok("1 GiB".into())).value, "1 GiB");
+    assert_eq!(ports(Ok("127.0.0.1:9042 is free".into())).verdict, Verdict::Ok);
+    assert_eq!(ports(Err("taken by another".into())).verdict, Verdict::Fail);
 }

@@ -14,10 +14,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [cpu, rate_s, seconds] = numbers.map_err(|_| usage)?[..] else {
         return Err(usage.into());
     };
-    if rate_s == 0 || seconds == 0 {
-        return Err(usage.into());
-    }
-    let (gap, length) = (Nanos(1_000_000_000 / rate_s), Nanos::from_secs(seconds));
+    let gap_ns = 1_000_000_000u64.checked_div(rate_s).ok_or(usage)?;
+    let (gap, length) = (Nanos(gap_ns), Nanos::from_secs(seconds));
     let running = AtomicBool::new(false);
     let late = drive::jitter(CpuId(u32::try_from(cpu)?), Wait::Spin, gap, length, &running)?;
     let us = |nanos: Nanos| nanos.0 as f64 / 1e3;

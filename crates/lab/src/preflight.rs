@@ -10,7 +10,7 @@ use crate::provision::running;
 use analyze::check::{self, Finding, Host, Occupation, Space, Target, Verdict};
 use drive::ControlError;
 use machine::{Facts, Machine, Tasks, client_and_target_cpus};
-use stage::cassandra::{self, Options};
+use stage::cassandra::{self, Options, PrepareError, StartError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use units::{Bytes, CpuSet, Credentials, Nanos, clock};
@@ -77,7 +77,7 @@ pub fn preflight(asked: &Asked) -> Result<Checked, LabError> {
     let mut findings = Vec::new();
     match &asked.target {
         AskedTarget::Nothing => {}
-        AskedTarget::Cassandra(options) => findings.extend(to_be_started(options)),
+        AskedTarget::Cassandra(options) => findings.extend(to_be_started(options)?),
         AskedTarget::Running(hosts) => {
             let host = live.then_some(&facts);
             for target in targets(hosts, asked) {
@@ -132,13 +132,27 @@ fn targets(hosts: &[String], asked: &Asked) -> Vec<Target> {
     hosts.iter().flat_map(look).collect()
 }
 
-fn to_be_started(options: &Options) -> Vec<Finding> {
-    let java = cassandra::java_of(options).map_err(|error| error.to_string());
-    let heap = cassandra::heap_of(options).map_err(|error| error.to_string());
-    vec![
-        check::java(java.map(|java| format!("{} ({})", java.version, java.program.display()))),
-        check::heap(heap.map(|heap| format!("{}: {}", heap.size, heap.why))),
-    ]
+/// A fault of the host is a finding; one of the command line is an error.
+fn to_be_started(options: &Options) -> Result<Vec<Finding>, LabError> {
+    fn said<T>(
+        found: Result<T, PrepareError>,
+        show: impl FnOnce(T) -> String,
+    ) -> Result<Result<String, String>, LabError> {
+        match found {
+            Err(error) if error.is_usage() => Err(StartError::from(error).into()),
+            found => Ok(found.map(show).map_err(|error| error.to_string())),
+        }
+    }
+    let java = said(cassandra::java_of(options), |java| {
+        format!("{} ({})", java.version, java.program.display())
+    })?;
+    let heap = cassandra::heap_of(options).map_err(PrepareError::from);
+    let heap = said(heap, |heap| format!("{}: {}", heap.size, heap.why))?;
+    let addresses = said(cassandra::free_addresses(options), |addresses| {
+        let listed: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        format!("{} is free", listed.join(", "))
+    })?;
+    Ok(vec![check::java(java), check::heap(heap), check::ports(addresses)])
 }
 
 const LOOKS: usize = 11;
@@ -202,12 +216,12 @@ pub fn told_by_check(error: &LabError) -> Option<String> {
 
 /// The same of a Cassandra that could not be started.
 #[must_use]
-pub fn told_by_check_of_start(error: &cassandra::StartError) -> Option<String> {
-    use cassandra::{PrepareError, StartError};
+pub fn told_by_check_of_start(error: &StartError) -> Option<String> {
     let StartError::Prepare(error) = error else { return None };
     let finding = match &**error {
         PrepareError::Java(error) => check::java(Err(error.to_string())),
         PrepareError::Heap(error) => check::heap(Err(error.to_string())),
+        PrepareError::Port { .. } => check::ports(Err(error.to_string())),
         _ => return None,
     };
     Some(format!("`wideload check --target cassandra` says: {}", finding.line()))

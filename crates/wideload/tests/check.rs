@@ -154,16 +154,37 @@ fn a_missing_java_fails_the_check_and_the_run_quotes_it() {
         command.env("PATH", home.at("bin")).env_remove("JAVA_HOME");
         rig::Process::start(command).wait(std::time::Duration::from_secs(60))
     };
-    let value = json(&without_java(&["check", "--json", "--target", "cassandra"]));
+    // An address that no other Cassandra on this host listens on.
+    let listen = ["--listen", "127.77.0.1"];
+    let asked = ["check", "--json", "--target", "cassandra"];
+    let value = json(&without_java(&[&asked[..], &listen].concat()));
     let java = check(&value, "target.java");
     assert_eq!(java["verdict"], "fail");
     assert!(java["why"].as_str().unwrap().contains("no java is on PATH"), "{java}");
+    assert_eq!(check(&value, "target.ports")["verdict"], "ok");
     // It would inherit this process's limits, which are judged as a database's.
     assert!(check(&value, "limits.nproc")["limit"].as_str().unwrap().contains("database"));
-    // An address that no other Cassandra on this host listens on.
-    let listen = ["--listen", "127.77.0.1"];
     let run = without_java(&[&["run", "ycsb:a", "--target", "cassandra"], &listen[..]].concat());
     assert_eq!(run.status, Some(3), "{run:?}");
     let quoted = "`wideload check --target cassandra` says: FAIL java: none";
+    assert!(run.stderr.contains(quoted), "{run:?}");
+}
+
+#[test]
+fn a_port_that_is_taken_fails_the_check_and_the_run_quotes_it() {
+    let home = Home::new();
+    // Held until the end of the test.
+    let taken = TcpListener::bind("127.78.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let set = format!("cassandra.native_transport_port={port}");
+    let flags = ["--target", "cassandra", "--listen", "127.78.0.1", "--heap", "300MiB"];
+    let flags = [&flags[..], &["--set", &set]].concat();
+    let value = json(&home.run(&[&["check", "--json"], &flags[..]].concat()));
+    let ports = check(&value, "target.ports");
+    assert_eq!(ports["verdict"], "fail");
+    assert!(ports["why"].as_str().unwrap().contains(&port.to_string()), "{ports}");
+    let run = home.run(&[&["run", "ycsb:a"], &flags[..]].concat());
+    assert_eq!(run.status, Some(3), "{run:?}");
+    let quoted = "`wideload check --target cassandra` says: FAIL ports: taken";
     assert!(run.stderr.contains(quoted), "{run:?}");
 }

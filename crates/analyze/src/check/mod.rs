@@ -15,7 +15,7 @@ mod target;
 
 pub use occupation::{Occupation, Space};
 pub use source::Source;
-pub use target::{Clock, Local, Reached, Setting, Target, heap, java, unreachable};
+pub use target::{Clock, Local, Reached, Setting, Target, heap, java, ports, unreachable};
 
 use machine::Facts;
 use serde::Serialize;

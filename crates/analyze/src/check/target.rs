@@ -306,3 +306,13 @@ pub fn heap(found: Result<String, String>) -> Finding {
         Err(why) => finding.value("does not fit").fail(why, "give a smaller --heap, free memory"),
     }
 }
+
+/// The finding on where it would listen, or why it cannot.
+#[must_use]
+pub fn ports(found: Result<String, String>) -> Finding {
+    let finding = Finding::new(Group::Target, "target.ports", "ports", "free", &[CassandraYaml]);
+    match found {
+        Ok(addresses) => finding.value(addresses),
+        Err(why) => finding.value("taken").fail(why, "end what listens there, or give --listen"),
+    }
+}

@@ -158,6 +158,17 @@ pub fn heap_of(options: &Options) -> Result<Heap, HeapError> {
     heap::decide(options.heap, &options.jvm, options.instances, Memory::of_this_host())
 }
 
+/// Where each instance would answer, when its settings can be used and nobody listens there.
+///
+/// # Errors
+/// When a setting is none, or a port is taken.
+pub fn free_addresses(options: &Options) -> Result<Vec<SocketAddr>, PrepareError> {
+    let ring = Ring::new(options.listen, options.instances, &options.settings)?;
+    yaml::text("check", &ring, 0, &options.settings)?;
+    ensure_ports_free(&ring)?;
+    Ok((0..ring.addresses.len()).map(|index| SocketAddr::V4(ring.cql(index))).collect())
+}
+
 /// The JVM that would be taken; nothing is fetched.
 ///
 /// # Errors
