@@ -31,7 +31,7 @@ impl Course {
         let end = driven.window.end.map_or(first_done, |end| end.min(start + driven.elapsed));
         let warm = start.since(begin);
         let tail = recorded.warm.blocks();
-        let tail = steadiness(&tail[tail.len() - tail.len() / 3..]);
+        let tail = steadiness(&tail[tail.len() / 2..]);
         Self {
             warm,
             window: end.since(start),
@@ -73,7 +73,7 @@ impl Course {
                     self.warm.as_secs_f64()
                 ),
             )
-            .evidence(format!("last third of the warm-up: {}", self.warm_evidence))
+            .evidence(format!("second half of the warm-up: {}", self.warm_evidence))
             .cure("Give it longer with --warm-max; what runs beside it may be the cause.")
         });
         unsteady.into_iter().chain(not_steady(&self.steadiness))
