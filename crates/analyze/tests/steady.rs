@@ -253,3 +253,17 @@ fn recorded_windows_are_judged_right() {
     println!("{right} of {all} recorded windows are judged right");
     assert!(f64::from(right) >= RIGHT_SHARE_MIN * f64::from(all), "{right} of {all}");
 }
+
+#[test]
+fn a_recorded_warm_up_of_a_jvm_is_not_over_before_it_is() {
+    let warm_ups = recorded("warm", "warm");
+    assert!(!warm_ups.is_empty());
+    for (name, blocks) in warm_ups {
+        // It rises for 76 s, from 3,800 to 20,500 op/s.
+        let risen = blocks.iter().filter(|b| b.start_s < blocks[0].start_s + 76.0).count();
+        let early = (1..=risen).find(|&n| is_warm(&blocks[..n]));
+        assert_eq!(early, None, "{name}: {:?}", early.map(|n| blocks[n - 1]));
+        // From the moment on at which it was still rising it does not look steady, either.
+        assert_eq!(steadiness(&blocks[..risen]).state, State::NotSteady, "{name}");
+    }
+}

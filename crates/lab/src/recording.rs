@@ -16,9 +16,6 @@ use std::io;
 use std::path::PathBuf;
 use units::{Nanos, clock};
 
-/// No warm-up is found to be over before.
-const WARM_MIN: Nanos = Nanos::from_secs(5);
-
 /// Blocks of a warm-up between looks at it: a second.
 const LOOK_BLOCKS: usize = 4;
 
@@ -172,10 +169,9 @@ impl Observer for Recording<'_> {
         let finished = self.series.warm.add(interval.record, &latency, ok);
         let blocks = self.series.warm.blocks();
         // Not at each block: the look takes some milliseconds.
-        let look = finished && blocks.len() % LOOK_BLOCKS == 0;
+        let look = finished && blocks.len().is_multiple_of(LOOK_BLOCKS);
         if look && self.series.became_steady == Some(false) {
-            let long = blocks.iter().map(|b| b.length_s).sum::<f64>() >= WARM_MIN.as_secs_f64();
-            let warm = long && steady::is_warm(blocks);
+            let warm = steady::is_warm(blocks);
             self.series.became_steady = Some(warm);
             self.live.warming(warm);
         }

@@ -12,6 +12,7 @@
 
 use super::data::{Data, DataError};
 use super::flush::{self, Jmx};
+use super::java::Java;
 use super::jvm::{self, Files};
 use super::yaml::{self, SettingError};
 use super::{PrepareError, Prepared, ensure_ports_free, probe};
@@ -324,8 +325,8 @@ impl Cluster {
     }
 
     /// The JVM and the jars that tools are run with.
-    pub(crate) fn tools(&self) -> (&Path, OsString) {
-        (&self.prepared.java.program, jvm::class_path(&self.prepared.install))
+    pub(crate) fn tools(&self) -> (&Java, OsString) {
+        (&self.prepared.java, jvm::class_path(&self.prepared.install))
     }
 
     /// Its instances.

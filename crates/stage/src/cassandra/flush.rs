@@ -9,6 +9,7 @@
 use super::brief::{self, BriefError};
 use super::cache::option;
 use super::cluster::Cluster;
+use super::jvm;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -93,7 +94,8 @@ impl Cluster {
 
     fn argv(&self, jmx: &Jmx) -> Vec<OsString> {
         let (java, class_path) = self.tools();
-        let mut argv = vec![java.as_os_str().to_owned()];
+        let mut argv = vec![java.program.as_os_str().to_owned()];
+        argv.extend(jvm::module_flags(java.major).into_iter().map(OsString::from));
         argv.extend(["-Xmx128m", "-XX:ParallelGCThreads=1"].map(OsString::from));
         // Or it keeps a history in the user's home.
         argv.push(option("-Duser.home=", &jmx.home));

@@ -142,6 +142,11 @@ pub(crate) fn argv(
     argv
 }
 
+/// What lets the classes of Cassandra into those of Java, for its tools.
+pub(crate) fn module_flags(major: u32) -> Vec<String> {
+    usual_flags(major).into_iter().filter(|flag| flag.starts_with("--add-")).collect()
+}
+
 /// All jars.
 pub(crate) fn class_path(install: &Install) -> OsString {
     let wildcards = install.jar_dirs.iter().map(|dir| dir.join("*").into_os_string());
