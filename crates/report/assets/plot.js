@@ -76,7 +76,7 @@
     return ticks;
   };
   const scales = {
-    linear: (axis, low, high, room) => {
+    linear: (axis, low, high) => {
       low = Math.min(low, 0);
       if (!(high > low)) high = low + 1;
       const least = (high - low) / 5;
@@ -84,7 +84,7 @@
         ? 1024 ** Math.floor(Math.log(Math.max(least, 1)) / Math.log(1024) + 1e-9) : 1;
       const step = roundUp(least / unit) * unit;
       let [first, last] = [Math.floor(low / step), Math.ceil(high / step - 1e-9)];
-      if (room && axis.format !== "share" && high > step * (last - (last - first) * 0.04)) last++;
+      if (axis.format !== "share" && high > step * (last - (last - first) * 0.04)) last++;
       return { min: first * step, max: last * step, ticks: span(first, last, step) };
     },
     exact: (axis, min, max) => {
@@ -192,8 +192,8 @@
       const [from, to] = this.range || this.all;
       this.x = scales[this.data.x.scale](this.data.x, from, to);
       const found = this.range || this.lines.some((line) => !line.shown) ? this.extent(from, to) : null;
-      const [low, high] = found || [this.data.y.min, this.data.y.max];
-      this.y = scales[this.data.y.scale](this.data.y, low, high, found);
+      // As it came, or by what is left to see.
+      this.y = found ? scales[this.data.y.scale](this.data.y, ...found) : this.data.y;
     }
 
     px(x) {

@@ -76,7 +76,6 @@ pub(crate) struct Axis {
     scale: Scale,
     pub(crate) min: f64,
     pub(crate) max: f64,
-    #[serde(skip)]
     pub(crate) ticks: Vec<f64>,
 }
 
