@@ -16,10 +16,11 @@ use std::time::Duration;
 const SHORT: [&str; 6] = ["--records", "1k", "--warm", "100ms", "--duration", "500ms"];
 
 /// The files of FORMAT.md, for a run at its own reference target.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "manifest.json",
     "report.html",
     "trial-0001/",
+    "trial-0001/blocks.csv",
     "trial-0001/counters.csv",
     "trial-0001/latency.hlog",
     "trial-0001/manifest.json",
