@@ -186,7 +186,8 @@ fn answers_after_the_timeout_are_counted_late_and_their_streams_are_not_reused_b
     assert!((30..=50).contains(&late), "{late}");
     // A timeout stands in the headline at its real length.
     let max = driven.total.ops[0].service.max();
-    assert!(max >= drive.timeout && max < drive.timeout + Nanos::from_millis(80), "{max}");
+    let late_answer = Nanos::from_millis(300);
+    assert!(max >= drive.timeout && max < late_answer, "{max}");
 }
 
 #[test]
