@@ -168,9 +168,6 @@ pub enum LabError {
     /// Where calibrating writes.
     #[error("cannot use '{}': {source}; set TMPDIR to a writable place", path.display())]
     Scratch { path: PathBuf, source: std::io::Error },
-    /// A file.
-    #[error("cannot write '{}': {source}; free space or choose another --out", path.display())]
-    File { path: PathBuf, source: std::io::Error },
 }
 
 /// A table that could not be written, by its path.

@@ -100,8 +100,10 @@ fn frozen(home: &Home, cluster: &Cluster<'_>) {
     };
     let (calm_ms, frozen_ms) = (median_ms("calm"), median_ms("frozen"));
     println!("service p50: calm {calm_ms:.2} ms, frozen {frozen_ms:.2} ms");
-    // A freeze in the service time would show as a second.
-    assert!(frozen_ms < 100.0, "the freeze is in the service time: {frozen_ms} ms");
+    // One operation in five was due in the freeze: were they late in the service time, the median
+    // would move, if only to where five in eight were. What else runs moves it by less than this.
+    let limit_ms = (4.0 * calm_ms).max(5.0);
+    assert!(frozen_ms < limit_ms, "the freeze moves the service time: {frozen_ms} ms");
 }
 
 /// kill -9, and a start 5 s later: the run goes on and ends in time.
