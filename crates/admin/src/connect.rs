@@ -30,6 +30,9 @@ pub struct Config {
     pub credentials: Option<Credentials>,
     /// Only `hosts` are used, under these addresses, whatever the cluster says about itself.
     pub fixed_hosts: bool,
+    /// With fixed hosts: whose addresses they are, where that was found before. Then one of them
+    /// that answers is enough.
+    pub identities: Vec<([u8; 16], SocketAddr)>,
     /// The preferred datacenter; None is that of the first host that answers.
     pub datacenter: Option<String>,
     /// For connecting to a host and reading what it says of the cluster, and for a request.

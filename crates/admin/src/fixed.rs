@@ -23,16 +23,25 @@ pub(crate) type Fixed = HashMap<[u8; 16], SocketAddr>;
 type Translated<'a> =
     Pin<Box<dyn Future<Output = Result<SocketAddr, TranslationError>> + Send + 'a>>;
 
-/// Asks each host who it is, then connects to all of them under their given addresses.
+/// Asks each host who it is, unless that is known, then connects to all of them under their given
+/// addresses.
 pub(crate) async fn connect(config: &Config) -> Result<(Session, SocketAddr, Fixed), ConnectError> {
-    let contact = *config.hosts.first().ok_or(ConnectError::NoHost)?;
-    let mut fixed = HashMap::new();
-    for &address in &config.hosts {
-        fixed.entry(who_is_at(config, address).await?).or_insert(address);
+    let mut fixed: Fixed = config.identities.iter().copied().collect();
+    if fixed.is_empty() {
+        for &address in &config.hosts {
+            fixed.entry(who_is_at(config, address).await?).or_insert(address);
+        }
     }
     let known = Arc::new(Known(fixed.clone()));
-    let builder = builder(config, contact).host_filter(known.clone()).address_translator(known);
-    Ok((open(builder, config, contact).await?, contact, fixed))
+    let mut first = None;
+    for &contact in &config.hosts {
+        let builder = builder(config, contact).host_filter(known.clone());
+        match open(builder.address_translator(known.clone()), config, contact).await {
+            Ok(session) => return Ok((session, contact, fixed)),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or(ConnectError::NoHost))
 }
 
 async fn who_is_at(config: &Config, address: SocketAddr) -> Result<[u8; 16], ConnectError> {

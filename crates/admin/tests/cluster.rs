@@ -26,6 +26,7 @@ fn config(hosts: &[SocketAddr]) -> Config {
         hosts: hosts.to_vec(),
         credentials: None,
         fixed_hosts: false,
+        identities: Vec::new(),
         datacenter: None,
         timeout: Nanos::from_secs(5),
         cpus: CpuSet::default(),
@@ -248,4 +249,11 @@ fn fixed_hosts_are_reached_where_the_cluster_says_otherwise() {
     let hosts: Vec<_> = ring.hosts.iter().map(|host| (host.address, host.up)).collect();
     assert_eq!(hosts, [(mapped, true)], "two addresses of one host are one host");
     assert_eq!(ring.replicas(i64::MIN), [0]);
+
+    // Once it is known who they are, one of them may be dead.
+    let hosts = vec![free_address(), mapped];
+    assert!(Admin::connect(&Config { hosts: hosts.clone(), ..fixed.clone() }).is_err());
+    let identities = vec![([9; 16], hosts[0]), (ring.hosts[0].host_id, mapped)];
+    let again = Admin::connect(&Config { hosts, identities, ..fixed }).unwrap();
+    assert_eq!((again.contact(), again.ring("ks").unwrap().hosts.len()), (mapped, 1));
 }

@@ -21,6 +21,7 @@ fn a_dropped_control_plane_has_no_thread() {
         hosts: vec![target.local_addr()],
         credentials: None,
         fixed_hosts: false,
+        identities: Vec::new(),
         datacenter: None,
         timeout: Nanos::from_secs(5),
         cpus: CpuSet::default(),

@@ -5,22 +5,29 @@
 //! full histograms and are never averaged. [`check`] judges hosts and targets before a run.
 //! No files, no clocks, no sockets.
 
+pub mod arms;
 mod cache;
 pub mod check;
 mod checks;
 mod client;
 mod course;
+mod draws;
 mod figures;
+pub mod ratio;
 pub mod repeats;
+pub mod scaling;
 mod share;
 pub mod steady;
+mod student;
 mod surroundings;
 mod trend;
+pub mod usl;
 
 pub use cache::CacheClass;
 pub use checks::{ERRORS_SHARE_MAX, RATE_DONE_SHARE_MIN};
 pub use client::{Client, client_caveats};
 pub use course::{Course, Reading};
+pub use draws::drawn_order;
 pub use figures::{Figures, Load, Overall, Window, figures, overall, stats};
 pub use share::{percent_cut, percent_raised};
 pub use surroundings::{Surroundings, surroundings};

@@ -213,13 +213,28 @@ pub fn is_warm(blocks: &[Block]) -> bool {
     if p50.len() * 10 < tail.len() * 9 {
         return false;
     }
-    let most = |values: &[f64]| {
-        let fit = fit(&trend::thin(values).0);
-        fit.change.abs() + fit.change_error
-    };
-    most(&shares) < WARM_CHANGE_MAX
-        && most(&p50) < WARM_P50_CHANGE_MAX
+    most_change(&shares) < WARM_CHANGE_MAX
+        && most_change(&p50) < WARM_P50_CHANGE_MAX
         && movements(tail).iter().all(|m| m.steady)
+}
+
+/// By how much the throughput may have changed in the second half of a warm-up, as a share: the
+/// change with its standard error. None where there are too few blocks to tell.
+#[must_use]
+pub fn change_left(blocks: &[Block]) -> Option<f64> {
+    let tail = &blocks[blocks.len() / 2..];
+    let throughput: Vec<f64> = tail.iter().map(|b| b.ops_s).collect();
+    let mean = trend::mean(&throughput);
+    if tail.len() < BLOCKS_MIN || mean <= 0.0 {
+        return None;
+    }
+    Some(most_change(&throughput.iter().map(|ops_s| ops_s / mean).collect::<Vec<_>>()))
+}
+
+/// The change over all values, with its standard error.
+fn most_change(values: &[f64]) -> f64 {
+    let fit = fit(&trend::thin(values).0);
+    fit.change.abs() + fit.change_error
 }
 
 /// What is to be said of a window that was not steady.
@@ -358,7 +373,12 @@ mod tests {
             assert!(left < 0.02, "tau {tau}: {left} of it is still to come after {end} blocks");
             assert!(end as f64 <= 20.0 + 12.0 * tau, "tau {tau}: {end} blocks");
         }
-        assert!(!is_warm(&blocks(|i| 1000.0 + 50.0 * i as f64, 200)));
+        let rising = blocks(|i| 1000.0 + 50.0 * i as f64, 200);
+        assert!(!is_warm(&rising));
+        // From 6000 to 11000.
+        let left = change_left(&rising).unwrap();
+        assert!((0.55..0.65).contains(&left), "{left}");
         assert!(!is_warm(&[]));
+        assert_eq!(change_left(&rising[..10]), None);
     }
 }

@@ -16,6 +16,10 @@ pub(crate) enum State {
     Ready,
     /// Lost; tried again then.
     Down(Nanos),
+    /// Its host is no part of the ring any more: what is in flight is waited for.
+    Leaving,
+    /// Closed for good, unless its host comes back.
+    Gone,
 }
 
 #[derive(Debug)]
@@ -56,21 +60,29 @@ impl Connection {
     }
 
     /// Not usable any more: when it is to be tried again doubles with every failure, from 100 ms to
-    /// 5 s.
+    /// 5 s; never, when its host has left.
     pub(crate) fn down(&mut self, now: Nanos) {
         let pause = Nanos(BACK_OFF_MIN.0 << self.failures.min(10)).min(BACK_OFF_MAX);
+        self.state = match self.state {
+            State::Leaving => State::Gone,
+            _ => State::Down(now + pause),
+        };
         self.failures += 1;
-        self.state = State::Down(now + pause);
         self.streams.clear();
         self.unoffered.clear();
         self.dirty = false;
+    }
+
+    /// To be connected to at once: its host has joined, or has come back.
+    pub(crate) fn wanted(&mut self) {
+        (self.state, self.failures) = (State::Down(Nanos::ZERO), 0);
     }
 
     /// When something must be done although nothing arrives.
     pub(crate) fn wake_at(&self) -> Option<Nanos> {
         match self.state {
             State::Connecting(at) | State::Starting(at) | State::Down(at) => Some(at),
-            State::Ready => None,
+            State::Ready | State::Leaving | State::Gone => None,
         }
     }
 }
@@ -91,5 +103,10 @@ mod tests {
         connection.ready();
         connection.down(Nanos::ZERO);
         assert_eq!(connection.state, State::Down(BACK_OFF_MIN));
+        connection.state = State::Leaving;
+        connection.down(Nanos::ZERO);
+        assert_eq!((connection.state, connection.wake_at()), (State::Gone, None));
+        connection.wanted();
+        assert_eq!(connection.wake_at(), Some(Nanos::ZERO));
     }
 }

@@ -1,8 +1,9 @@
 //! The control connection: one blocking socket that creates the schema and prepares statements
 //! before a run.
 //!
-//! It is closed while the data plane measures. Everything that it waits for is bounded by one
-//! timeout per request, and ends within 100 ms of the caller's wish to stop.
+//! It is closed while the data plane measures; one that only listens may be kept (`listening`).
+//! Everything that it waits for is bounded by one timeout per request, and ends within 100 ms of
+//! the caller's wish to stop.
 
 use crate::handshake::{self, Next, Refusal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -156,7 +157,11 @@ impl Control {
         }
     }
 
-    fn ask(&mut self, request: &Request<'_>) -> Result<(Header, Vec<u8>), ControlError> {
+    pub(crate) fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    pub(crate) fn ask(&mut self, request: &Request<'_>) -> Result<(Header, Vec<u8>), ControlError> {
         let mut frame = Vec::new();
         request.encode(0, &mut frame);
         self.exchange(&frame)
@@ -164,6 +169,11 @@ impl Control {
 
     fn exchange(&mut self, frame: &[u8]) -> Result<(Header, Vec<u8>), ControlError> {
         self.socket.write_all(frame).map_err(|e| self.broken(e))?;
+        self.frame()
+    }
+
+    /// The next frame that the target sends.
+    pub(crate) fn frame(&mut self) -> Result<(Header, Vec<u8>), ControlError> {
         let deadline = clock::now() + self.timeout;
         let mut head = [0u8; HEADER_SIZE];
         self.read(&mut head, deadline)?;
@@ -214,11 +224,15 @@ impl Control {
         Ok(())
     }
 
-    fn decode<'a>(&self, header: &Header, body: &'a [u8]) -> Result<Response<'a>, ControlError> {
+    pub(crate) fn decode<'a>(
+        &self,
+        header: &Header,
+        body: &'a [u8],
+    ) -> Result<Response<'a>, ControlError> {
         Response::decode(header, body).map_err(|e| self.not_cql(&e))
     }
 
-    fn broken(&self, source: io::Error) -> ControlError {
+    pub(crate) fn broken(&self, source: io::Error) -> ControlError {
         let address = self.address;
         match source.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -228,17 +242,17 @@ impl Control {
         }
     }
 
-    fn not_cql(&self, error: &DecodeError) -> ControlError {
+    pub(crate) fn not_cql(&self, error: &DecodeError) -> ControlError {
         ControlError::NotCql { address: self.address, reason: error.to_string() }
     }
 
-    fn unexpected(&self, response: &Response<'_>) -> ControlError {
+    pub(crate) fn unexpected(&self, response: &Response<'_>) -> ControlError {
         let mut reason = format!("unexpected answer {response:?}");
         reason.truncate(reason.char_indices().nth(200).map_or(reason.len(), |(at, _)| at));
         ControlError::NotCql { address: self.address, reason }
     }
 
-    fn refused(&self, statement: &str, code: ErrorCode, message: &str) -> ControlError {
+    pub(crate) fn refused(&self, statement: &str, code: ErrorCode, message: &str) -> ControlError {
         let (statement, message) = (statement.to_owned(), message.to_owned());
         ControlError::Refused { address: self.address, statement, message, code: code.0 }
     }

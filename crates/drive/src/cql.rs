@@ -7,8 +7,8 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use wire::cql::{Consistency, ExecuteTemplate};
-use workload::{Action, Draw, Plan, Statement};
+use wire::cql::{Consistency, ExecuteTemplate, FrameWriter};
+use workload::{Action, Draw, Plan, Random, Statement};
 
 /// A name as CQL wants it: quoted where it is not a plain lower-case identifier.
 #[must_use]
@@ -105,6 +105,20 @@ pub struct Encoder {
     frame_size_max: usize,
 }
 
+/// The values of most plans. A function of its own, because the loop needs all registers.
+#[inline(never)]
+fn write_random<'a>(
+    mut frame: FrameWriter<'a>,
+    random: Random,
+    value_seed: u64,
+    columns: &[usize],
+) -> FrameWriter<'a> {
+    for &column in columns {
+        frame.value(|out| random.write(value_seed, column, out));
+    }
+    frame
+}
+
 #[derive(Debug)]
 struct Executable {
     template: ExecuteTemplate,
@@ -145,8 +159,9 @@ impl Encoder {
         let sizes = statements.iter().map(|Executable { template, statement, .. }| {
             let values = match statement.action {
                 Action::Read | Action::Scan => 8,
+                // What a value is written with may be longer than itself.
                 Action::Update | Action::Insert => {
-                    statement.columns.len() * (4 + plan.value_size_max())
+                    statement.columns.len() * (4 + plan.value_size_max()) + plan.value_room()
                 }
             };
             template.frame_size(4 + plan.key_size_max() + values)
@@ -179,30 +194,33 @@ impl Encoder {
     ) -> usize {
         let plan = &*self.plan;
         let Executable { template, statement, .. } = &self.statements[statement];
-        let key_size = key.len();
         let mut frame = template.begin(out);
         let copy_key = |out: &mut [u8]| {
-            out.copy_from_slice(key);
-            key_size
+            out[..key.len()].copy_from_slice(key);
+            key.len()
         };
         if statement.action != Action::Update {
-            frame.value(key_size, copy_key);
+            frame.value(copy_key);
         }
         match statement.action {
             Action::Read => {}
-            Action::Scan => frame.value(4, |out| {
-                out.copy_from_slice(&draw.scan_length.to_be_bytes());
+            Action::Scan => frame.value(|out| {
+                out[..4].copy_from_slice(&draw.scan_length.to_be_bytes());
                 4
             }),
-            Action::Update | Action::Insert => {
-                for &column in &statement.columns {
-                    let size_max = plan.value_size_max();
-                    frame.value(size_max, |out| plan.write_value(draw, key, column, out));
+            Action::Update | Action::Insert => match plan.values.random() {
+                Some(random) => {
+                    frame = write_random(frame, random, draw.value_seed, &statement.columns);
                 }
-            }
+                None => {
+                    for &column in &statement.columns {
+                        frame.value(|out| plan.write_value(draw, key, column, out));
+                    }
+                }
+            },
         }
         if statement.action == Action::Update {
-            frame.value(key_size, copy_key);
+            frame.value(copy_key);
         }
         frame.finish(stream)
     }

@@ -29,9 +29,8 @@ const WINDOW: usize = 1 << 20;
 
 impl Inserts {
     /// `before`: by worker, inserts of the loads that this one continues.
-    pub(crate) fn shared(workers: usize, before: &[u64]) -> Arc<[Published]> {
-        let count = |worker| before.get(worker).copied().unwrap_or_default();
-        (0..workers).map(|worker| Published(AtomicU64::new(count(worker)))).collect()
+    pub(crate) fn shared(before: &[u64]) -> Arc<[Published]> {
+        before.iter().map(|count| Published(AtomicU64::new(*count))).collect()
     }
 
     pub(crate) fn new(first_new_key: u64, worker: usize, all: Arc<[Published]>) -> Self {

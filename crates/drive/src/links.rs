@@ -2,6 +2,8 @@
 
 use crate::connection::{Connection, State};
 use crate::handshake::{self, Next, Refusal, startup};
+use crate::roster::Hosts;
+use crate::router::Router;
 use crate::tally::Witness;
 use crate::worker::Worker;
 use record::Outcome;
@@ -46,7 +48,7 @@ pub enum LinkError {
     Host(#[from] io::Error),
 }
 
-fn own(owners: &mut Vec<u16>, id: ConnectionId, index: usize) {
+fn owned(owners: &mut Vec<u16>, id: ConnectionId, index: usize) {
     if owners.len() <= id.index() {
         owners.resize(id.index() + 1, u16::MAX);
     }
@@ -56,11 +58,12 @@ fn own(owners: &mut Vec<u16>, id: ConnectionId, index: usize) {
 /// A worker's connections, and by [`ConnectionId::index`] the index of each.
 pub(crate) type Links = (Vec<Connection>, Vec<u16>);
 
-/// Opens `addresses.len()` connections and waits until each is ready. Returns them and the table
-/// from [`ConnectionId`] to their index.
+/// Opens `own` connections to each host that has not left, and waits until they are ready. Returns
+/// all, host by host, and the table from [`ConnectionId`] to their index.
 pub(crate) fn establish<R: Ring>(
     ring: &mut R,
-    addresses: &[SocketAddr],
+    hosts: &Hosts,
+    own: usize,
     in_flight_max: usize,
     timeout: Nanos,
     credentials: Option<&Credentials>,
@@ -68,26 +71,33 @@ pub(crate) fn establish<R: Ring>(
 ) -> Result<Links, LinkError> {
     let deadline = clock::now() + timeout;
     let (mut connections, mut owners) = (Vec::new(), Vec::new());
-    for (number, &address) in addresses.iter().enumerate() {
+    let each = hosts.addresses.iter().zip(&hosts.left);
+    let each = each.flat_map(|host| std::iter::repeat_n(host, own));
+    for (number, (&address, &left)) in each.enumerate() {
         let mut connection = Connection::new(address, in_flight_max);
         let failed = |source| LinkError::Failed { address, number, source };
         if stop.load(Ordering::Relaxed) {
             return Err(LinkError::Interrupted);
         }
-        connection.id = ring.connect(address).map_err(failed)?;
-        connection.state = State::Connecting(deadline);
-        own(&mut owners, connection.id, number);
+        if left {
+            connection.state = State::Gone;
+        } else {
+            connection.id = ring.connect(address).map_err(failed)?;
+            connection.state = State::Connecting(deadline);
+            owned(&mut owners, connection.id, number);
+        }
         connections.push(connection);
     }
+    let wanted = connections.iter().filter(|c| c.state != State::Gone).count();
     let mut events = Vec::new();
     loop {
         let open = connections.iter().filter(|c| c.state == State::Ready).count();
-        if open == connections.len() {
+        if open == wanted {
             return Ok((connections, owners));
         }
         if clock::now() >= deadline {
-            let address = addresses[0];
-            return Err(LinkError::Slow { address, open, wanted: addresses.len(), timeout });
+            let address = hosts.addresses[0];
+            return Err(LinkError::Slow { address, open, wanted, timeout });
         }
         if stop.load(Ordering::Relaxed) {
             return Err(LinkError::Interrupted);
@@ -188,24 +198,27 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     /// another one.
     pub(crate) fn lost(&mut self, index: u16, now: Nanos) {
         let connection = &mut self.connections[usize::from(index)];
-        if matches!(connection.state, State::Down(_)) {
+        if matches!(connection.state, State::Down(_) | State::Gone) {
             return;
+        }
+        if connection.state != State::Leaving {
+            self.roster.cry();
         }
         self.ring.close(connection.id);
         if let Some(owner) = self.owners.get_mut(connection.id.index()) {
             *owner = u16::MAX;
         }
         if connection.state == State::Ready {
-            self.tally.usage.connections_lost += 1;
+            self.operations.tally.usage.connections_lost += 1;
             self.ready_per_host[usize::from(index / self.connections_per_host)] -= 1;
         }
         let slots: Vec<u32> = connection.streams.slots().collect();
         connection.down(now);
         for slot in slots {
-            if self.slots.get(slot).sent == Nanos::ZERO {
-                self.resend.push_back(slot);
+            if self.operations.slots.get(slot).sent == Nanos::ZERO {
+                self.operations.resend.push_back(slot);
             } else {
-                self.attempted(slot, now, Outcome::ConnectionLost);
+                self.operations.attempted(slot, now, Outcome::ConnectionLost);
             }
         }
     }
@@ -219,15 +232,73 @@ impl<R: Ring, W: Witness> Worker<R, W> {
                     Ok(id) => {
                         connection.id = id;
                         connection.state = State::Connecting(now + ESTABLISH_MAX);
-                        own(&mut self.owners, id, index);
+                        owned(&mut self.owners, id, index);
                     }
-                    Err(_) => connection.down(now),
+                    Err(_) => {
+                        connection.down(now);
+                        self.roster.cry();
+                    }
                 },
                 State::Connecting(at) | State::Starting(at) if now >= at => {
                     self.lost(index as u16, now);
                 }
+                // What was in flight when its host left has been answered.
+                State::Leaving if connection.streams.slots().next().is_none() => {
+                    self.lost(index as u16, now);
+                }
                 _ => {}
             }
+        }
+    }
+
+    /// Takes over the hosts of a ring that has changed: to those that joined connections are
+    /// opened, to those that left none are any more, and operations go to whom the ring now says.
+    #[cold]
+    pub(crate) fn adopt_hosts(&mut self, now: Nanos) {
+        let (generation, hosts) = self.roster.current();
+        self.generation = generation;
+        let own = usize::from(self.connections_per_host);
+        for (host, &address) in hosts.addresses.iter().enumerate() {
+            // An index has to name each connection.
+            if (host + 1) * own > usize::from(u16::MAX) {
+                break;
+            }
+            if host == self.ready_per_host.len() {
+                self.ready_per_host.push(0);
+                let new = || Connection::new(address, self.operations.slots.capacity());
+                self.connections.extend(std::iter::repeat_with(new).take(own));
+                self.dirty.reserve(self.connections.len());
+            }
+            for index in host * own..(host + 1) * own {
+                match (self.connections[index].state, hosts.left[host]) {
+                    (State::Gone, false) => self.connections[index].wanted(),
+                    (_, true) => self.leave(index as u16, now),
+                    _ => {}
+                }
+            }
+        }
+        match (&mut self.router, &hosts.ring) {
+            (Some(router), Some(ring)) => router.follow(ring.clone()),
+            (router, ring) => {
+                *router = ring.clone().map(|ring| Router::new(ring, usize::from(self.turn)));
+            }
+        }
+    }
+
+    /// Nothing more goes out on this connection.
+    fn leave(&mut self, index: u16, now: Nanos) {
+        let connection = &mut self.connections[usize::from(index)];
+        match connection.state {
+            State::Ready => {
+                connection.state = State::Leaving;
+                self.ready_per_host[usize::from(index / self.connections_per_host)] -= 1;
+            }
+            State::Connecting(_) | State::Starting(_) => {
+                connection.state = State::Leaving;
+                self.lost(index, now);
+            }
+            State::Down(_) => connection.state = State::Gone,
+            State::Leaving | State::Gone => {}
         }
     }
 }

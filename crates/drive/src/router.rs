@@ -21,6 +21,11 @@ impl Router {
         Self { ring, turn: worker }
     }
 
+    /// From now on by this ring.
+    pub(crate) fn follow(&mut self, ring: Arc<Ring>) {
+        self.ring = ring;
+    }
+
     /// The host to ask for `key`, of those that are `up`; None when none that holds it is.
     #[inline]
     pub(crate) fn host(&mut self, key: &[u8], up: impl Fn(u16) -> bool) -> Option<u16> {

@@ -9,7 +9,9 @@ use crate::horizon::{Horizon, LEAD, NOTICE};
 use crate::inserts::{Inserts, Published};
 use crate::links::{LinkError, Links, establish};
 use crate::load::{Amount, Arrivals, Load, Wait, share};
+use crate::operations::Operations;
 use crate::recorder::{Interval, Recorder};
+use crate::roster::{Hosts, Roster};
 use crate::router::Router;
 use crate::source::{Source, Window};
 use crate::tally::{Tally, Witness};
@@ -18,7 +20,6 @@ use record::IntervalRecord;
 use record::hlog::Intervals;
 use ring::{BufferSizes, Epoll};
 use std::io;
-use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -26,7 +27,6 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use thiserror::Error;
 use units::{CpuId, Credentials, Nanos, clock};
-use wire::routing::Ring;
 use workload::{Action, Operation, Phase, Sampler};
 
 /// Everything that a load needs to be driven.
@@ -38,12 +38,12 @@ pub struct Drive {
     pub load_keys: bool,
     /// How hard, how long.
     pub load: Load,
-    /// CQL addresses, one per instance.
-    pub addresses: Vec<SocketAddr>,
+    /// The hosts of each database, and which of them hold which keys; they may change while the
+    /// load is driven. Each database holds all of the plan's keys and has workers of its own, as if
+    /// so many clients ran side by side.
+    pub databases: Vec<Arc<Roster>>,
     /// Who the connections are, where the target wants to know.
     pub credentials: Option<Credentials>,
-    /// Which of them hold which keys: hosts in the order of `addresses`. None asks any.
-    pub ring: Option<Arc<Ring>>,
     /// Connections to each instance over all workers; a multiple of the workers (see
     /// [`connections`]).
     pub connections: usize,
@@ -68,13 +68,30 @@ pub struct Drive {
     pub wait: Wait,
 }
 
+impl Drive {
+    /// Of the random streams of a database's workers.
+    fn seed_of(&self, database: usize) -> u64 {
+        self.seed ^ (database as u64).wrapping_mul(DATABASE_SALT)
+    }
+
+    /// By each of a database's workers, the inserts of the loads that this one continues.
+    fn inserted_in(&self, database: usize, workers: usize) -> Vec<u64> {
+        let of = (database..workers).step_by(self.databases.len());
+        of.map(|worker| self.inserted.get(worker).copied().unwrap_or_default()).collect()
+    }
+}
+
+/// Tells the random streams of databases apart; the first one's are those of a single one.
+const DATABASE_SALT: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// How often the caller's thread looks after the run.
 const TICK: Nanos = Nanos::from_millis(50);
 
-/// Workers that a load is split over: never more than operations in flight.
+/// Workers that a load on so many databases is split over: never more than operations in flight,
+/// and as many for one database as for the other.
 #[must_use]
-pub fn workers(cpus: usize, arrivals: &Arrivals) -> usize {
-    cpus.min(arrivals.in_flight_max()).max(1)
+pub fn workers(cpus: usize, arrivals: &Arrivals, databases: usize) -> usize {
+    cpus.min(arrivals.in_flight_max()).max(1).next_multiple_of(databases.max(1))
 }
 
 /// `wanted` connections rounded up to a multiple of `workers`.
@@ -186,6 +203,8 @@ struct Ramp<W> {
     worker: usize,
     workers: usize,
     drive: Drive,
+    /// As of the begin, and their generation.
+    hosts: (u64, Arc<Hosts>),
     setup: Arc<Setup>,
     witness: W,
     end: WorkerEnd,
@@ -224,12 +243,15 @@ pub fn run<W: Witness + 'static>(
         .map(|o| if o.steps.len() > 1 { o.steps.len() } else { 0 })
         .collect();
     let (worker_ends, recorder_ends, intervals) = exchange(workers, &parts);
-    let published = Inserts::shared(workers, &drive.inserted);
+    let published: Vec<_> = (0..drive.databases.len())
+        .map(|one| Inserts::shared(&drive.inserted_in(one, workers)))
+        .collect();
     let health = Arc::new(Health::default());
     // Its own flag, so that giving up does not look like the caller's wish.
     let halt = Arc::new(AtomicBool::new(false));
     // Fixed before any worker begins.
     let horizon = Arc::new(Horizon::open(Nanos::ZERO));
+    let hosts: Vec<_> = drive.databases.iter().map(|roster| roster.current()).collect();
     let (ready_in, ready) = sync_channel(workers);
     let mut threads = Vec::new();
     let mut starters = Vec::new();
@@ -240,10 +262,11 @@ pub fn run<W: Witness + 'static>(
             worker,
             workers,
             drive: drive.clone(),
+            hosts: hosts[worker % hosts.len()].clone(),
             setup: setup.clone(),
             witness,
             end,
-            published: published.clone(),
+            published: published[worker % published.len()].clone(),
             health: health.clone(),
             horizon: horizon.clone(),
         };
@@ -440,15 +463,20 @@ impl<W: Witness> Ramp<W> {
         self.into_worker(ring, links, window).drive(halt).map_err(broken)
     }
 
+    /// Its place among the workers of its database, and how many these are.
+    fn peer(&self) -> (usize, usize) {
+        let databases = self.drive.databases.len();
+        (self.worker / databases, self.workers / databases)
+    }
+
     fn establish(&self, halt: &AtomicBool) -> Result<(Epoll, Links), DriveError> {
         let cpu = self.drive.cpus[self.worker % self.drive.cpus.len()];
         pin(cpu).map_err(|source| DriveError::Pin { cpu: cpu.0, source })?;
         let in_flight_max = self.in_flight_max();
-        let own = self.connections_per_host();
-        let repeated = |&address| std::iter::repeat_n(address, own);
-        let addresses: Vec<_> = self.drive.addresses.iter().flat_map(repeated).collect();
+        let (own, hosts) = (self.connections_per_host(), &*self.hosts.1);
+        let connections = own * hosts.left.iter().filter(|left| !**left).count();
         let frame = self.drive.encoder.frame_size_max();
-        let per_connection = in_flight_max.div_ceil(addresses.len().max(1)).clamp(4, 256);
+        let per_connection = in_flight_max.div_ceil(connections.max(1)).clamp(4, 256);
         let sizes = BufferSizes {
             send: (frame * per_connection).clamp(64 << 10, 1 << 20).max(2 * frame),
             receive: 256 << 10,
@@ -456,7 +484,7 @@ impl<W: Witness> Ramp<W> {
         };
         let mut ring = Epoll::new(sizes).map_err(LinkError::Host)?;
         let (timeout, who) = (self.drive.timeout, self.drive.credentials.as_ref());
-        let links = establish(&mut ring, &addresses, in_flight_max, timeout, who, halt)?;
+        let links = establish(&mut ring, hosts, own, in_flight_max, timeout, who, halt)?;
         Ok((ring, links))
     }
 
@@ -466,16 +494,19 @@ impl<W: Witness> Ramp<W> {
     }
 
     fn connections_per_host(&self) -> usize {
-        (self.drive.connections / self.workers).max(1)
+        (self.drive.connections / self.peer().1).max(1)
     }
 
     fn into_worker(self, ring: Epoll, links: Links, window: Window) -> Worker<Epoll, W> {
         let in_flight_max = self.in_flight_max();
         let connections_per_host = self.connections_per_host() as u16;
-        let Self { worker, workers, drive, setup, witness, end, published, health, horizon } = self;
+        let (peer, peers) = self.peer();
+        let Self { worker, workers, drive, setup, witness, end, .. } = self;
+        let (generation, hosts) = self.hosts;
         let plan = drive.encoder.plan();
         let sampler = |phase| {
-            let mut sampler = Sampler::new(plan.clone(), phase, drive.seed, worker, workers);
+            let seed = drive.seed_of(worker % drive.databases.len());
+            let mut sampler = Sampler::new(plan.clone(), phase, seed, peer, peers);
             sampler.skip_inserts(drive.inserted.get(worker).copied().unwrap_or_default());
             sampler
         };
@@ -485,18 +516,25 @@ impl<W: Witness> Ramp<W> {
         };
         let first_new_key = plan.keys.first_new_key();
         let inserts = setup.inserts.contains(&true);
-        let parts = Parts {
-            source: Source::new(&drive.load, window, drive.seed, worker, workers),
-            window,
-            horizon,
-            samplers,
-            inserts: inserts.then(|| Inserts::new(first_new_key, worker, published)),
-            in_flight_max,
-            connections_per_host,
-            router: drive.ring.map(|ring| Router::new(ring, worker)),
-            tally: Tally::new(worker, window, drive.intervals, end),
+        let operations = Operations::new(
+            setup.clone(),
+            Source::new(&drive.load, window, drive.seed, worker, workers),
+            Tally::new(worker, window, drive.intervals, end),
             witness,
-            health,
+            inserts.then(|| Inserts::new(first_new_key, peer, self.published)),
+            in_flight_max,
+        );
+        let parts = Parts {
+            operations,
+            in_flight_max,
+            window,
+            horizon: self.horizon,
+            samplers,
+            connections_per_host,
+            router: hosts.ring.clone().map(|ring| Router::new(ring, worker)),
+            generation,
+            roster: drive.databases[worker % drive.databases.len()].clone(),
+            health: self.health,
         };
         Worker::new(setup, ring, links, parts)
     }

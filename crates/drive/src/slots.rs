@@ -1,17 +1,16 @@
-//! The operations of a worker that are under way: a fixed table, and a list of them in the order of
-//! their deadlines.
+//! The operations of a worker that are under way: a fixed table, a cache line for each.
 //!
-//! All requests have the same timeout, so the order of sending is the order of deadlines: a doubly
-//! linked list through the table finds the next one due in O(1), whatever else has been answered in
-//! between.
+//! All requests have the same timeout, so the request that was sent first is the first to be
+//! overdue. It is not looked up per operation: a time is kept before which nothing that waits was
+//! sent, and only when that time is overdue the table is searched, and the time set anew. Where
+//! answers come, that is once per timeout.
 
 use units::Nanos;
 use workload::Draw;
 
-const NONE: u32 = u32::MAX;
-
 /// One operation under way.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
 pub(crate) struct Slot {
     /// When it was due.
     pub(crate) scheduled: Nanos,
@@ -22,18 +21,21 @@ pub(crate) struct Slot {
     pub(crate) draw: Draw,
     pub(crate) connection: u16,
     pub(crate) stream: i16,
-    /// Index of the current step of the operation.
-    pub(crate) step: u8,
+    /// What the current step executes.
+    pub(crate) statement: u32,
     /// Attempts of the current step that have failed.
     pub(crate) failures: u16,
+    /// Index of the current step of the operation.
+    pub(crate) step: u8,
     /// How often the host did not know its statement.
     pub(crate) unprepared: u8,
     /// Falls into the window.
     pub(crate) measured: bool,
-    previous: u32,
-    next: u32,
-    listed: bool,
+    /// For the answer to what was sent.
+    waiting: bool,
 }
+
+const _: () = assert!(size_of::<Slot>() == 64);
 
 impl Slot {
     /// An operation of which nothing was sent yet.
@@ -46,14 +48,19 @@ impl Slot {
             draw,
             connection: 0,
             stream: 0,
-            step: 0,
+            statement: 0,
             failures: 0,
+            step: 0,
             unprepared: 0,
             measured,
-            previous: NONE,
-            next: NONE,
-            listed: false,
+            waiting: false,
         }
+    }
+
+    /// Whether it waits for the answer to what was sent at `limit` or before.
+    #[inline]
+    fn is_overdue(&self, limit: Nanos) -> bool {
+        self.waiting && self.sent <= limit
     }
 }
 
@@ -61,8 +68,8 @@ impl Slot {
 pub(crate) struct Slots {
     slots: Vec<Slot>,
     vacant: Vec<u32>,
-    oldest: u32,
-    newest: u32,
+    /// Nothing that waits was sent before.
+    oldest: Nanos,
 }
 
 impl Slots {
@@ -70,14 +77,18 @@ impl Slots {
         Self {
             slots: Vec::with_capacity(size),
             vacant: Vec::with_capacity(size),
-            oldest: NONE,
-            newest: NONE,
+            oldest: Nanos::MAX,
         }
     }
 
     /// Operations under way.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.vacant.len()
+    }
+
+    /// How many may be under way at once.
+    pub(crate) fn capacity(&self) -> usize {
+        self.slots.capacity()
     }
 
     #[inline]
@@ -87,8 +98,7 @@ impl Slots {
 
     /// Enters an operation. Call only while [`Self::available`].
     #[inline]
-    pub(crate) fn insert(&mut self, scheduled: Nanos, draw: Draw, measured: bool) -> u32 {
-        let slot = Slot::unsent(scheduled, draw, measured);
+    pub(crate) fn insert(&mut self, slot: Slot) -> u32 {
         match self.vacant.pop() {
             Some(index) => {
                 self.slots[index as usize] = slot;
@@ -114,49 +124,60 @@ impl Slots {
     /// The operation's frame was offered to the kernel: its timeout runs from now.
     #[inline]
     pub(crate) fn sent(&mut self, index: u32, at: Nanos) {
-        self.unlist(index);
-        let newest = self.newest;
         let slot = &mut self.slots[index as usize];
         if slot.first_sent == Nanos::ZERO {
             slot.first_sent = at;
         }
-        slot.sent = at;
-        (slot.previous, slot.next, slot.listed) = (newest, NONE, true);
-        match newest {
-            NONE => self.oldest = index,
-            newest => self.slots[newest as usize].next = index,
-        }
-        self.newest = index;
+        (slot.sent, slot.waiting) = (at, true);
+        self.oldest = self.oldest.min(at);
     }
 
     /// The operation waits for no answer (any longer).
     #[inline]
-    pub(crate) fn unlist(&mut self, index: u32) {
-        let Slot { previous, next, listed, .. } = self.slots[index as usize];
-        if !listed {
-            return;
-        }
-        self.slots[index as usize].listed = false;
-        match previous {
-            NONE => self.oldest = next,
-            previous => self.slots[previous as usize].next = next,
-        }
-        match next {
-            NONE => self.newest = previous,
-            next => self.slots[next as usize].previous = previous,
+    pub(crate) fn answered(&mut self, index: u32) -> &mut Slot {
+        let slot = &mut self.slots[index as usize];
+        slot.waiting = false;
+        slot
+    }
+
+    /// Nothing that waits for its answer was sent before; None when nothing waits.
+    #[inline]
+    pub(crate) fn oldest(&self) -> Option<Nanos> {
+        (self.oldest != Nanos::MAX).then_some(self.oldest)
+    }
+
+    /// Puts those that wait for the answer to what was sent at `limit` or before into `overdue`,
+    /// the first sent first.
+    #[inline]
+    pub(crate) fn overdue(&mut self, limit: Nanos, overdue: &mut Vec<u32>) {
+        overdue.clear();
+        if self.oldest <= limit {
+            self.search(limit, overdue);
         }
     }
 
-    /// The operation that has waited longest for its answer.
-    #[inline]
-    pub(crate) fn oldest(&self) -> Option<u32> {
-        (self.oldest != NONE).then_some(self.oldest)
+    #[cold]
+    fn search(&mut self, limit: Nanos, overdue: &mut Vec<u32>) {
+        self.oldest = Nanos::MAX;
+        for (index, slot) in self.slots.iter().enumerate() {
+            if slot.is_overdue(limit) {
+                overdue.push(index as u32);
+            } else if slot.waiting {
+                self.oldest = self.oldest.min(slot.sent);
+            }
+        }
+        overdue.sort_unstable_by_key(|&index| self.slots[index as usize].sent);
+    }
+
+    /// Whether an operation waits for the answer to what was sent at `limit` or before.
+    pub(crate) fn is_overdue(&self, index: u32, limit: Nanos) -> bool {
+        self.slots[index as usize].is_overdue(limit)
     }
 
     /// The operation is over.
     #[inline]
     pub(crate) fn remove(&mut self, index: u32) {
-        self.unlist(index);
+        self.slots[index as usize].waiting = false;
         self.vacant.push(index);
     }
 }
@@ -170,27 +191,46 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_oldest_is_always_the_first_sent_of_those_waiting(
-            steps in proptest::collection::vec((0u8..3, 0usize..8), 1..200),
+        fn the_overdue_are_those_of_the_waiting_that_were_sent_first(
+            steps in proptest::collection::vec((0u8..4, 0usize..8), 1..200),
         ) {
-            let mut slots = Slots::new(8);
-            let mut waiting: Vec<u32> = Vec::new();
+            let (mut slots, mut overdue) = (Slots::new(8), Vec::new());
+            let mut waiting: Vec<(Nanos, u32)> = Vec::new();
             let mut idle: Vec<u32> = Vec::new();
-            for (step, choice) in steps {
+            for (now, (step, choice)) in (1..).map(Nanos).zip(steps) {
                 match step {
-                    0 if slots.available() => idle.push(slots.insert(Nanos(1), DRAW, true)),
+                    0 if slots.available() => {
+                        idle.push(slots.insert(Slot::unsent(Nanos(1), DRAW, true)));
+                    }
                     1 if !idle.is_empty() => {
                         let index = idle.remove(choice % idle.len());
-                        slots.sent(index, Nanos(9));
-                        waiting.push(index);
+                        slots.sent(index, now);
+                        waiting.push((now, index));
                     }
                     2 if !waiting.is_empty() => {
-                        let index = waiting.remove(choice % waiting.len());
+                        let (_, index) = waiting.remove(choice % waiting.len());
                         slots.remove(index);
+                    }
+                    3 if !waiting.is_empty() => {
+                        let (_, index) = waiting.remove(choice % waiting.len());
+                        slots.answered(index);
+                        idle.push(index);
                     }
                     _ => {}
                 }
-                prop_assert_eq!(slots.oldest(), waiting.first().copied());
+                let limit = now.since(Nanos(choice as u64));
+                slots.overdue(limit, &mut overdue);
+                let first: Vec<u32> =
+                    waiting.iter().filter(|(sent, _)| *sent <= limit).map(|w| w.1).collect();
+                prop_assert_eq!(&overdue, &first);
+                // They are dealt with, as a worker does.
+                for &index in &overdue {
+                    prop_assert!(slots.is_overdue(index, limit));
+                    slots.remove(index);
+                }
+                waiting.retain(|(sent, _)| *sent > limit);
+                prop_assert!(slots.oldest() <= waiting.first().map(|w| w.0) || waiting.is_empty());
+                prop_assert!(waiting.is_empty() || slots.oldest().is_some());
                 prop_assert_eq!(slots.len(), waiting.len() + idle.len());
                 prop_assert!(slots.available() == (slots.len() < 8));
             }

@@ -178,22 +178,16 @@ impl Source {
     }
 
     /// The operation that [`Self::next`] told is under way.
-    #[inline]
-    pub(crate) fn take(&mut self) {
-        let measured = match &mut self.kind {
+    #[inline(always)]
+    pub(crate) fn take(&mut self, due: &Due) {
+        match &mut self.kind {
             Kind::Closed { ready, .. } => {
-                ready.pop_front().is_some_and(|(scheduled, _)| scheduled >= self.horizon)
+                ready.pop_front();
             }
-            Kind::Open { warm, .. } if warm.next() < self.horizon => {
-                warm.advance();
-                false
-            }
-            Kind::Open { measured, .. } => {
-                measured.advance();
-                true
-            }
-        };
-        if measured && self.left != u64::MAX {
+            Kind::Open { measured, .. } if due.measured => measured.advance(),
+            Kind::Open { warm, .. } => warm.advance(),
+        }
+        if due.measured && self.left != u64::MAX {
             self.left -= 1;
         }
     }
@@ -264,7 +258,7 @@ mod tests {
     fn drain(source: &mut Source) -> (u64, u64) {
         let (mut warm, mut measured) = (0, 0);
         while let Some(due) = source.next() {
-            source.take();
+            source.take(&due);
             *if due.measured { &mut measured } else { &mut warm } += 1;
             source.done(due.scheduled + Nanos::from_micros(100), 0);
         }
@@ -336,7 +330,7 @@ mod tests {
             source.settle(window);
             let mut gaps = Vec::new();
             while let Some(due) = source.next() {
-                source.take();
+                source.take(&due);
                 gaps.extend(due.measured.then(|| due.scheduled.since(window.start)));
             }
             gaps

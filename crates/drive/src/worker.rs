@@ -4,22 +4,23 @@
 //! In: an [`Encoder`](crate::Encoder) over prepared statements, a [`Source`] of due operations, a
 //! [`Ring`]. Out: interval records. After the ramp-up a turn of the loop allocates nothing, takes
 //! no lock and writes nothing that another thread reads (but, in plans that insert, one counter per
-//! turn). Per turn: a clock read, a wait, and per connection that has something a receive with a
-//! clock read behind it and a send with a clock read before it.
+//! turn), but for the turn in which it takes over a ring that has changed. Per turn: a clock read,
+//! a wait, and per connection that has something a receive with a clock read behind it and a send
+//! with a clock read before it.
 
 use crate::Wait;
 use crate::connection::{Connection, State};
 use crate::horizon::Horizon;
-use crate::inserts::Inserts;
 use crate::links::Links;
+use crate::operations::Operations;
+use crate::roster::Roster;
 use crate::router::Router;
 use crate::run::{Health, Setup};
-use crate::slots::{Slot, Slots};
-use crate::source::{Due, Source, Window};
-use crate::tally::{Tally, Witness};
+use crate::slots::Slot;
+use crate::source::{Due, Window};
+use crate::tally::Witness;
 use record::Outcome;
 use ring::{ConnectionId, Event, Flush, Ring};
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,34 +41,32 @@ const STOP_DRAIN_MAX: Nanos = Nanos::from_secs(2);
 pub(crate) struct Worker<R: Ring, W: Witness> {
     pub(crate) setup: Arc<Setup>,
     pub(crate) ring: R,
-    pub(crate) witness: W,
+    pub(crate) operations: Operations<W>,
     /// Host by host, equally many to each.
     pub(crate) connections: Vec<Connection>,
     pub(crate) connections_per_host: u16,
     /// By host: how many of its connections are ready.
     pub(crate) ready_per_host: Vec<u16>,
     /// None when there is only one host, or none is known to hold a key.
-    router: Option<Router>,
+    pub(crate) router: Option<Router>,
+    /// Of the hosts that are driven.
+    pub(crate) generation: u64,
+    pub(crate) roster: Arc<Roster>,
     /// By [`ConnectionId::index`]: index into `connections`.
     pub(crate) owners: Vec<u16>,
-    pub(crate) slots: Slots,
-    pub(crate) source: Source,
-    pub(crate) tally: Tally,
     pub(crate) window: Window,
     /// Tells where the window starts.
     horizon: Arc<Horizon>,
     warm: Sampler,
     measured: Sampler,
-    pub(crate) inserts: Option<Inserts>,
-    /// Operations whose next frame found no connection: retries, next steps, frames lost before
-    /// they were offered.
-    pub(crate) resend: VecDeque<u32>,
-    /// Operations whose next attempt waits for its pause to end. All pauses are equal, so the
-    /// first is due first.
-    pub(crate) paused: VecDeque<(Nanos, u32)>,
+    /// Those that [`Self::expire`] ends; kept for its memory.
+    overdue: Vec<u32>,
+    /// The text of the key at hand.
     pub(crate) key: Vec<u8>,
+    /// As [`crate::Encoder::frame_size_max`].
+    frame_size_max: usize,
     /// The connection for the next operation of an open loop.
-    turn: u16,
+    pub(crate) turn: u16,
     /// Something is due that cannot be sent before something else happens.
     blocked: bool,
     /// Indices of connections that have something to flush.
@@ -81,27 +80,23 @@ pub(crate) struct Worker<R: Ring, W: Witness> {
     deadline: Option<Nanos>,
 }
 
-/// Whether a connection takes an operation now: ready, with a free stream and room for a frame.
-#[inline]
-fn is_usable<R: Ring>(setup: &Setup, connections: &[Connection], ring: &mut R, index: u16) -> bool {
-    let connection = &connections[usize::from(index)];
-    connection.state == State::Ready
-        && connection.streams.available()
-        && ring.filling(connection.id).space_left() >= setup.encoder.frame_size_max()
+/// All of them, of hosts that have not left: the run begins when they have been established.
+fn ready_per_host(connections: &[Connection], own: u16) -> Vec<u16> {
+    let hosts = connections.chunks(usize::from(own.max(1)));
+    hosts.map(|host| host.iter().filter(|c| c.state == State::Ready).count() as u16).collect()
 }
 
 /// What a worker is made of, beside its ring.
 pub(crate) struct Parts<W: Witness> {
-    pub(crate) witness: W,
-    pub(crate) source: Source,
-    pub(crate) tally: Tally,
+    pub(crate) operations: Operations<W>,
+    pub(crate) in_flight_max: usize,
     pub(crate) window: Window,
     pub(crate) horizon: Arc<Horizon>,
     pub(crate) samplers: (Sampler, Sampler),
-    pub(crate) inserts: Option<Inserts>,
-    pub(crate) in_flight_max: usize,
     pub(crate) connections_per_host: u16,
     pub(crate) router: Option<Router>,
+    pub(crate) generation: u64,
+    pub(crate) roster: Arc<Roster>,
     pub(crate) health: Arc<Health>,
 }
 
@@ -111,28 +106,22 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         let key = vec![0; setup.encoder.plan().key_size_max()];
         let mut worker = Self {
             ring,
-            witness: parts.witness,
+            operations: parts.operations,
             dirty: Vec::with_capacity(connections.len()),
             connections_per_host: parts.connections_per_host,
-            // All are: the run begins when they have been established.
-            ready_per_host: vec![
-                parts.connections_per_host;
-                connections.len() / usize::from(parts.connections_per_host.max(1))
-            ],
+            ready_per_host: ready_per_host(&connections, parts.connections_per_host),
             router: parts.router,
+            generation: parts.generation,
+            roster: parts.roster,
             connections,
             owners,
-            slots: Slots::new(parts.in_flight_max),
-            source: parts.source,
-            tally: parts.tally,
             window: parts.window,
             horizon: parts.horizon,
             warm: parts.samplers.0,
             measured: parts.samplers.1,
-            inserts: parts.inserts,
-            resend: VecDeque::with_capacity(parts.in_flight_max),
-            paused: VecDeque::with_capacity(parts.in_flight_max),
+            overdue: Vec::with_capacity(parts.in_flight_max),
             key,
+            frame_size_max: setup.encoder.frame_size_max(),
             turn: 0,
             blocked: false,
             health: parts.health,
@@ -150,12 +139,12 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         match self.horizon.get() {
             (start, true) => {
                 self.window = self.window.starting(start);
-                self.source.settle(self.window);
-                self.tally.settle(self.window);
+                self.operations.source.settle(self.window);
+                self.operations.tally.settle(self.window);
             }
             (horizon, false) => {
-                self.source.look_ahead(horizon);
-                self.tally.look_ahead();
+                self.operations.source.look_ahead(horizon);
+                self.operations.tally.look_ahead();
             }
         }
     }
@@ -165,11 +154,18 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         let mut events = Vec::with_capacity(512);
         loop {
             let now = clock::now();
-            if !self.source.is_settled() {
+            if !self.operations.source.is_settled() {
                 self.look_ahead();
             }
-            self.tally.tick(now, self.ring.syscalls().total(), self.slots.len());
+            self.operations.tally.tick(
+                now,
+                self.ring.syscalls().total(),
+                self.operations.slots.len(),
+            );
             self.tell_health(now);
+            if self.generation != self.roster.generation() {
+                self.adopt_hosts(now);
+            }
             if stop.load(Ordering::Relaxed) {
                 self.stop(now);
             }
@@ -187,15 +183,15 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         }
         let now = clock::now();
         self.abandon(now);
-        self.tally.usage.inserts = self.measured.inserts().max(self.warm.inserts());
-        self.tally.finish(clock::now(), self.ring.syscalls().total());
-        Ok(self.witness)
+        self.operations.tally.usage.inserts = self.measured.inserts().max(self.warm.inserts());
+        self.operations.tally.finish(clock::now(), self.ring.syscalls().total());
+        Ok(self.operations.witness)
     }
 
     fn tell_health(&mut self, now: Nanos) {
         if now.since(self.told) >= SLEEP_MAX {
             self.told = now;
-            self.health.ok_at(self.tally.usage.last_ok);
+            self.health.ok_at(self.operations.tally.usage.last_ok);
         }
     }
 
@@ -203,29 +199,30 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     fn issue(&mut self, now: Nanos) {
         self.blocked = false;
         self.share_acknowledgements();
-        while let Some(&(_, slot)) = self.paused.front().filter(|(at, _)| *at <= now) {
-            self.paused.pop_front();
-            self.resend.push_back(slot);
+        while let Some(&(_, slot)) = self.operations.paused.front().filter(|(at, _)| *at <= now) {
+            self.operations.paused.pop_front();
+            self.operations.resend.push_back(slot);
         }
-        while let Some(&slot) = self.resend.front() {
-            let Some(connection) = self.usable(self.slots.get(slot).connection) else {
+        while let Some(&slot) = self.operations.resend.front() {
+            let Some(connection) = self.usable(self.operations.slots.get(slot).connection) else {
                 self.blocked = true;
                 return;
             };
-            self.resend.pop_front();
+            self.operations.resend.pop_front();
             self.send(slot, connection);
         }
         let mut burst = 0;
-        while let Some(due) = self.source.due(now) {
+        while let Some(due) = self.operations.source.due(now) {
             let hint = due.connection.unwrap_or(self.turn);
-            let connection = if self.slots.available() { self.usable(hint) } else { None };
+            let connection =
+                if self.operations.slots.available() { self.usable(hint) } else { None };
             let Some(connection) = connection else {
                 self.blocked = true;
                 self.count_full(due.measured);
                 break;
             };
             if !self.begin(due, connection) {
-                self.source.end();
+                self.operations.source.end();
                 break;
             }
             burst += 1;
@@ -242,12 +239,12 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     /// Counts which bound keeps an operation that is due from being sent, if one does.
     #[cold]
     fn count_full(&mut self, measured: bool) {
-        let usage = &mut self.tally.usage;
+        let usage = &mut self.operations.tally.usage;
         let mut ready = self.connections.iter().filter(|c| c.state == State::Ready).peekable();
         if !measured || ready.peek().is_none() {
             return;
         }
-        if !self.slots.available() {
+        if !self.operations.slots.available() {
             usage.full_in_flight += 1;
         } else if ready.all(|c| !c.streams.available()) {
             usage.full_streams += 1;
@@ -259,9 +256,10 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     fn begin(&mut self, due: Due, connection: u16) -> bool {
         let sampler = if due.measured { &mut self.measured } else { &mut self.warm };
         let Some(draw) = sampler.draw() else { return false };
-        self.source.take();
-        let slot = self.slots.insert(due.scheduled, draw, due.measured);
-        self.send(slot, connection);
+        self.operations.source.take(&due);
+        let slot = Slot::unsent(due.scheduled, draw, due.measured);
+        let index = self.operations.slots.insert(slot);
+        self.send(index, connection);
         true
     }
 
@@ -270,11 +268,16 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     /// be asked.
     #[inline]
     fn send(&mut self, index: u32, any: u16) {
-        let key_size =
-            self.setup.encoder.plan().write_key(self.slots.get(index).draw.key, &mut self.key);
+        let key_size = self
+            .setup
+            .encoder
+            .plan()
+            .write_key(self.operations.slots.get(index).draw.key, &mut self.key);
         let ready = &self.ready_per_host;
         let host = match &mut self.router {
-            Some(router) => router.host(&self.key[..key_size], |h| ready[usize::from(h)] > 0),
+            Some(router) => router.host(&self.key[..key_size], |host| {
+                ready.get(usize::from(host)).is_some_and(|&ready| ready > 0)
+            }),
             None => None,
         };
         let connection = host.and_then(|host| self.usable_of(host, any)).unwrap_or(any);
@@ -283,33 +286,43 @@ impl<R: Ring, W: Witness> Worker<R, W> {
 
     /// Lets the samplers know which inserted keys exist by now.
     fn share_acknowledgements(&mut self) {
-        if let Some(inserts) = &mut self.inserts
+        if let Some(inserts) = &mut self.operations.inserts
             && let Some(last_key) = inserts.exchange()
         {
             self.warm.set_acknowledged(last_key);
             self.measured.set_acknowledged(last_key);
         }
         // The window's inserts go on behind those of the warm-up.
-        if self.inserts.is_some() && self.measured.inserts() < self.warm.inserts() {
+        if self.operations.inserts.is_some() && self.measured.inserts() < self.warm.inserts() {
             self.measured.skip_inserts(self.warm.inserts());
         }
+    }
+
+    /// Whether a connection takes an operation now: ready, with a free stream and room for a frame.
+    #[inline]
+    fn is_usable(&mut self, index: u16) -> bool {
+        let connection = &self.connections[usize::from(index)];
+        connection.state == State::Ready
+            && connection.streams.available()
+            && self.ring.filling(connection.id).space_left() >= self.frame_size_max
     }
 
     /// A connection that takes an operation now: the one hinted at, or the next one after it.
     #[inline]
     pub(crate) fn usable(&mut self, hint: u16) -> Option<u16> {
         let count = self.connections.len();
+        if usize::from(hint) < count && self.is_usable(hint) {
+            return Some(hint);
+        }
         (0..count)
             .map(|offset| ((usize::from(hint) + offset) % count) as u16)
-            .find(|&c| is_usable(&self.setup, &self.connections, &mut self.ring, c))
+            .find(|&c| self.is_usable(c))
     }
 
     /// A connection to this host that takes an operation now.
     fn usable_of(&mut self, host: u16, hint: u16) -> Option<u16> {
         let count = self.connections_per_host;
-        (0..count)
-            .map(|offset| host * count + (hint + offset) % count)
-            .find(|&c| is_usable(&self.setup, &self.connections, &mut self.ring, c))
+        (0..count).map(|offset| host * count + (hint + offset) % count).find(|&c| self.is_usable(c))
     }
 
     /// Writes the frame of a slot's current step; its key is in `self.key`. The connection was
@@ -318,17 +331,17 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     fn encode(&mut self, index: u32, connection_index: u16, key_size: usize) {
         let connection = &mut self.connections[usize::from(connection_index)];
         let Some(stream) = connection.streams.take(index) else { return };
-        let slot = self.slots.get_mut(index);
+        let slot = self.operations.slots.get_mut(index);
+        let operation = &self.setup.operations[usize::from(slot.draw.operation)];
+        let statement = operation.steps[usize::from(slot.step)].statement(&slot.draw);
         slot.connection = connection_index;
         slot.stream = stream;
+        slot.statement = statement as u32;
         slot.sent = Nanos::ZERO;
-        let encoder = &self.setup.encoder;
-        let step =
-            &self.setup.operations[usize::from(slot.draw.operation)].steps[usize::from(slot.step)];
         let filling = self.ring.filling(connection.id);
-        let out = filling.space(encoder.frame_size_max());
+        let out = filling.space(self.frame_size_max);
         let key = &self.key[..key_size];
-        let size = encoder.encode(step.statement(&slot.draw), &slot.draw, key, stream, out);
+        let size = self.setup.encoder.encode(statement, &slot.draw, key, stream, out);
         filling.commit(size);
         connection.unoffered.push(index);
         if !connection.dirty {
@@ -347,7 +360,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             match self.ring.flush(connection.id) {
                 Ok(Flush::Offered) => {
                     for &slot in &connection.unoffered {
-                        self.slots.sent(slot, at);
+                        self.operations.slots.sent(slot, at);
                     }
                     connection.unoffered.clear();
                 }
@@ -360,19 +373,28 @@ impl<R: Ring, W: Witness> Worker<R, W> {
 
     /// Ends the attempts whose answer is overdue.
     fn expire(&mut self, now: Nanos) {
-        while let Some(index) = self.slots.oldest() {
-            let slot = self.slots.get(index);
-            if slot.sent + self.setup.timeout > now {
-                return;
+        let limit = now.since(self.setup.timeout);
+        let mut overdue = std::mem::take(&mut self.overdue);
+        self.operations.slots.overdue(limit, &mut overdue);
+        for &index in &overdue {
+            // It may have been lost meanwhile, with the connection of one before it.
+            if self.operations.slots.is_overdue(index, limit) {
+                self.expire_one(index, now);
             }
-            let (connection, stream) = (slot.connection, slot.stream);
-            let streams = &mut self.connections[usize::from(connection)].streams;
-            streams.give_up(stream);
-            let replace = streams.mostly_late();
-            self.attempted(index, now, Outcome::ClientTimeout);
-            if replace {
-                self.lost(connection, now);
-            }
+        }
+        self.overdue = overdue;
+    }
+
+    #[cold]
+    fn expire_one(&mut self, index: u32, now: Nanos) {
+        let slot = self.operations.slots.get(index);
+        let (connection, stream) = (slot.connection, slot.stream);
+        let streams = &mut self.connections[usize::from(connection)].streams;
+        streams.give_up(stream);
+        let replace = streams.mostly_late();
+        self.operations.attempted(index, now, Outcome::ClientTimeout);
+        if replace {
+            self.lost(connection, now);
         }
     }
 
@@ -413,21 +435,25 @@ impl<R: Ring, W: Witness> Worker<R, W> {
 
     /// Sleeps until something can be done, or polls when the next operation is due soon.
     fn wait(&mut self, now: Nanos, events: &mut Vec<Event>) -> io::Result<()> {
-        let mut until = (now + SLEEP_MAX).min(self.tally.wake_at());
-        if let Some(oldest) = self.slots.oldest() {
-            until = until.min(self.slots.get(oldest).sent + self.setup.timeout);
+        let mut until = (now + SLEEP_MAX).min(self.operations.tally.wake_at());
+        if let Some(oldest) = self.operations.slots.oldest() {
+            until = until.min(oldest + self.setup.timeout);
         }
         for at in self.connections.iter().filter_map(Connection::wake_at) {
             until = until.min(at);
         }
-        if self.source.is_held() {
+        if self.operations.source.is_held() {
             until = until.min(now + HOLD);
         }
-        let paused = self.paused.front().map(|&(at, _)| at);
+        let paused = self.operations.paused.front().map(|&(at, _)| at);
         for at in self.deadline.into_iter().chain(paused) {
             until = until.min(at);
         }
-        let due = if self.blocked { None } else { self.source.next().map(|due| due.scheduled) };
+        let due = if self.blocked {
+            None
+        } else {
+            self.operations.source.next().map(|due| due.scheduled)
+        };
         match (self.setup.wait, due) {
             (Wait::Spin, Some(due)) if due <= until => {
                 if due > now + SPIN {
@@ -449,15 +475,15 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             self.ring.wait(Some(Nanos::ZERO), events)?;
             last = clock::now();
         }
-        self.tally.usage.spin += clock::thread_cpu().since(cpu);
-        self.tally.usage.spin_syscalls += self.ring.syscalls().total() - syscalls;
+        self.operations.tally.usage.spin += clock::thread_cpu().since(cpu);
+        self.operations.tally.usage.spin_syscalls += self.ring.syscalls().total() - syscalls;
         Ok(())
     }
 
     /// Nothing begins any more; what is in flight gets a moment.
     fn stop(&mut self, now: Nanos) {
         if self.deadline.is_none_or(|deadline| deadline > now + STOP_DRAIN_MAX) {
-            self.source.cut(now);
+            self.operations.source.cut(now);
             self.cut_off = true;
             self.deadline = Some(now + STOP_DRAIN_MAX.min(self.setup.timeout));
         }
@@ -482,7 +508,9 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             self.deadline = Some(now + self.setup.timeout + SLEEP_MAX);
             self.abandon_unsent(now);
         }
-        self.slots.len() == 0 && self.source.next().is_none() && !self.source.is_held()
+        self.operations.slots.len() == 0
+            && self.operations.source.next().is_none()
+            && !self.operations.source.is_held()
     }
 
     /// Gives up what is in flight, of a run that was stopped.
@@ -496,26 +524,30 @@ impl<R: Ring, W: Witness> Worker<R, W> {
 
     /// Counts what was due and never sent, and what waits for its next attempt.
     fn abandon_unsent(&mut self, now: Nanos) {
-        self.resend.extend(self.paused.drain(..).map(|(_, slot)| slot));
-        while let Some(slot) = self.resend.pop_front() {
+        self.operations.resend.extend(self.operations.paused.drain(..).map(|(_, slot)| slot));
+        while let Some(slot) = self.operations.resend.pop_front() {
             self.abandon_one(slot, now);
         }
-        if !self.source.is_open() {
+        if !self.operations.source.is_open() {
             return;
         }
-        while let Some(due) = self.source.due(now) {
+        while let Some(due) = self.operations.source.due(now) {
             let sampler = if due.measured { &mut self.measured } else { &mut self.warm };
             let Some(draw) = sampler.draw() else { return };
-            self.source.take();
-            self.conclude(&Slot::unsent(due.scheduled, draw, due.measured), now, Outcome::NotSent);
+            self.operations.source.take(&due);
+            self.operations.conclude(
+                &Slot::unsent(due.scheduled, draw, due.measured),
+                now,
+                Outcome::NotSent,
+            );
         }
     }
 
     fn abandon_one(&mut self, slot: u32, now: Nanos) {
-        let outcome = match self.slots.get(slot).first_sent {
+        let outcome = match self.operations.slots.get(slot).first_sent {
             Nanos::ZERO => Outcome::NotSent,
             _ => Outcome::ClientTimeout,
         };
-        self.finish(slot, now, outcome);
+        self.operations.finish(slot, now, outcome);
     }
 }

@@ -5,12 +5,13 @@
 
 mod rig;
 
-use drive::{Amount, Drive, Encoder, Unwitnessed};
+use drive::{Amount, Drive, Encoder, Roster, Unwitnessed};
 use record::Outcome;
 use rig::{closed, control, drive, ok, ops, plan, prepare, run, serve};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use target::{Handle, Storage};
+use units::Nanos;
 use wire::murmur3;
 use wire::routing::{HostInfo, Ring};
 
@@ -48,10 +49,13 @@ fn set_up(hosts: &[Handle]) -> Arc<Encoder> {
     encoders[0].clone()
 }
 
+fn roster(addresses: Vec<SocketAddr>, ring: Option<Arc<Ring>>) -> Arc<Roster> {
+    Arc::new(Roster::new(addresses, ring))
+}
+
 fn drive_all(hosts: &[Handle], encoder: &Arc<Encoder>, ring: Option<Arc<Ring>>) -> Drive {
     Drive {
-        addresses: hosts.iter().map(Handle::local_addr).collect(),
-        ring,
+        databases: vec![roster(hosts.iter().map(Handle::local_addr).collect(), ring)],
         ..drive(hosts[0].local_addr(), encoder, 2, closed(30, Amount::Ops(30_000)))
     }
 }
@@ -119,6 +123,87 @@ fn a_dead_host_is_left_out_and_the_others_share_its_load() {
     assert!(most / least < 1.2, "{left:?}");
 }
 
+/// A ring in which each host holds an equal part, by the order of `hosts`.
+fn shared_by(hosts: &[&Handle]) -> Ring {
+    let infos = hosts.iter().map(|h| host(h.local_addr())).collect();
+    let part = u64::MAX / hosts.len() as u64;
+    let end = |i: usize| i64::MIN.wrapping_add_unsigned(part * (i as u64 + 1));
+    Ring::new(infos, (0..hosts.len()).map(|i| (end(i), vec![i as u16])).collect())
+}
+
+#[test]
+fn hosts_that_join_and_leave_in_mid_run_get_and_lose_their_part() {
+    let hosts = hosts(3);
+    let encoder = set_up(&hosts);
+    let [first, second, third] = &hosts[..] else { unreachable!() };
+    let before = shared_by(&[first, second]);
+    let addresses = vec![first.local_addr(), second.local_addr()];
+    let roster = Arc::new(Roster::new(addresses, Some(Arc::new(before))));
+    let mut drive = Drive { databases: vec![roster.clone()], ..drive_all(&hosts, &encoder, None) };
+    drive.load = closed(30, Amount::Duration(Nanos::from_secs(2)));
+    let (at_join, at_leave) = std::thread::scope(|scope| {
+        let changes = scope.spawn(|| {
+            let pause = || std::thread::sleep(std::time::Duration::from_millis(600));
+            pause();
+            let at_join = executes(&hosts);
+            let change = roster.update(&shared_by(&[first, second, third]));
+            assert_eq!((change.joined, change.left), (vec![third.local_addr()], vec![]));
+            pause();
+            let change = roster.update(&shared_by(&[third, second]));
+            assert_eq!((change.joined, change.left), (vec![], vec![first.local_addr()]));
+            // What is in flight then is still answered.
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            (at_join, executes(&hosts))
+        });
+        let (driven, ..) = run(&drive, vec![Unwitnessed; 2]);
+        assert_eq!(ok(&driven), ops(&driven), "{:?}", driven.first_error);
+        assert!(driven.usage.iter().all(|u| u.connections_lost == 0));
+        changes.join().unwrap()
+    });
+    let at_end = executes(&hosts);
+    assert!(at_join[0] > 0 && at_join[1] > 0 && at_join[2] == 0, "{at_join:?}");
+    assert!(at_leave[2] > 0, "the third host has joined: {at_leave:?}");
+    assert_eq!(at_end[0], at_leave[0], "the first one has left: {at_end:?}");
+    assert!(at_end[1] > at_leave[1] && at_end[2] > at_leave[2], "{at_leave:?} {at_end:?}");
+    let open = || {
+        let count = |name: &str| counter(first.local_addr(), name);
+        count("connections.accepted") - count("connections.closed")
+    };
+    // Those of these two questions, one of which may be closed by now.
+    let closed = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        open() <= 2
+    });
+    assert!(closed, "{} connections are kept to a host that has left", open());
+}
+
+#[test]
+fn a_host_that_is_alone_is_joined_by_another_and_leaves_in_its_favour() {
+    let hosts = hosts(2);
+    let encoder = set_up(&hosts);
+    let roster = Arc::new(Roster::new(vec![hosts[0].local_addr()], None));
+    let mut drive = Drive { databases: vec![roster.clone()], ..drive_all(&hosts, &encoder, None) };
+    drive.load = closed(8, Amount::Duration(Nanos::from_millis(1500)));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for ring in [shared_by(&[&hosts[0], &hosts[1]]), shared_by(&[&hosts[1]])] {
+                std::thread::sleep(std::time::Duration::from_millis(400));
+                assert!(!roster.update(&ring).is_none());
+            }
+        });
+        let (driven, ..) = run(&drive, vec![Unwitnessed; 2]);
+        assert_eq!(ok(&driven), ops(&driven), "{:?}", driven.first_error);
+    });
+    assert!(executes(&hosts)[1] > 0);
+    assert!(!roster.take_trouble(), "that a host comes and goes is no trouble");
+    // The next load begins with who is there.
+    let before = executes(&hosts);
+    drive.load = closed(8, Amount::Ops(1000));
+    assert_eq!(ok(&run(&drive, vec![Unwitnessed; 2]).0), 1000);
+    let after = executes(&hosts);
+    assert_eq!([after[0] - before[0], after[1] - before[1]], [0, 1000]);
+}
+
 #[test]
 fn a_statement_that_the_host_forgets_is_prepared_again() {
     let target = serve(Storage::Memory);
@@ -138,4 +223,37 @@ fn a_statement_that_the_host_forgets_is_prepared_again() {
     let prepares: u64 = driven.usage.iter().map(|u| u.prepares).sum();
     assert!((3..=12).contains(&prepares), "{prepares}");
     assert!(driven.usage.iter().all(|u| u.prepares_failed == 0));
+}
+
+#[test]
+fn databases_have_their_own_rows_and_their_own_share_of_the_load() {
+    let hosts: Vec<_> = (0..3).map(|_| serve(Storage::Memory)).collect();
+    // Inserts, and reads of the newest rows: whoever asks another database finds nothing.
+    let plan = plan("d", &["fieldcount=2"], 1000, None);
+    let encoders: Vec<_> = hosts.iter().map(|h| prepare(h.local_addr(), &plan)).collect();
+    let all = drive_all(&hosts, &encoders[0], None);
+    let databases: Vec<_> = hosts.iter().map(|h| roster(vec![h.local_addr()], None)).collect();
+    let fill = Drive {
+        load: drive::Load::every_key(32),
+        load_keys: true,
+        databases: databases.clone(),
+        connections: 2,
+        ..all.clone()
+    };
+    let rows = || {
+        let rows = |h: &Handle| {
+            control(h.local_addr()).query("SELECT y_id FROM ycsb.usertable").unwrap().len()
+        };
+        hosts.iter().map(rows).collect::<Vec<_>>()
+    };
+    assert_eq!(ok(&run(&fill, vec![Unwitnessed; 6]).0), 3000);
+    assert_eq!(rows(), [1000; 3]);
+    let drive = Drive { databases, connections: 2, ..all };
+    let (driven, ..) = run(&drive, vec![Unwitnessed; 6]);
+    assert_eq!((ok(&driven), ops(&driven)), (30_000, 30_000), "all rows are found");
+    let inserted: u64 = driven.usage.iter().map(|u| u.inserts).sum();
+    assert_eq!(rows().iter().sum::<usize>() as u64, 3000 + inserted);
+    for executed in executes(&hosts) {
+        assert_eq!(executed, 1000 + 10_000, "operations are split evenly");
+    }
 }

@@ -17,6 +17,7 @@ use machine::Machine;
 use record::summary::Stats;
 use record::{Caveat, Latency, Verdict, utc};
 use serde_json::{Map, Value};
+use stage::Place;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,17 +124,17 @@ fn caveats(bench: &Bench, shared: bool, limit: Limit) -> Vec<Caveat> {
 
 fn trial(bench: &Bench, plan: &Arc<Plan>, threads: usize, length: Nanos, out: PathBuf) -> Trial {
     let arrivals = Arrivals::Closed { threads, throttle: None };
-    let workers = drive::workers(bench.client_cpus.len(), &arrivals);
+    let workers = drive::workers(bench.client_cpus.len(), &arrivals, 1);
     Trial {
         plan: plan.clone(),
         table: TableName { keyspace: "calibrate".to_owned(), table: "usertable".to_owned() },
         replication: "1".to_owned(),
-        target: TargetChoice::Reference { storage: Storage::Null },
+        target: TargetChoice::Reference { storage: Storage::Null, serial: None },
         credentials: None,
         fixed_hosts: false,
         datacenter: None,
         write_into_existing: false,
-        target_cpus: bench.target_cpus.clone(),
+        places: vec![Place { cpus: bench.target_cpus.clone(), ..Place::default() }],
         client_cpus: bench.client_cpus.clone(),
         warm_until_steady: false,
         settle: Nanos::ZERO,

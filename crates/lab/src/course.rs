@@ -5,7 +5,7 @@
 
 use crate::recording::Recorded;
 use crate::series;
-use analyze::steady::{self, BLOCKS_MIN, Steadiness, not_steady, steadiness};
+use analyze::steady::{self, BLOCKS_MIN, State, Steadiness, not_steady, steadiness};
 use drive::Driven;
 use record::Caveat;
 use serde_json::{Value, json};
@@ -17,7 +17,10 @@ pub(crate) struct Course {
     warm: Nanos,
     window: Nanos,
     became_steady: Option<bool>,
-    warm_evidence: String,
+    /// The second half of the warm-up.
+    warm_tail: Steadiness,
+    /// By how much it may have changed there, as a share.
+    warm_left: Option<f64>,
     steadiness: Steadiness,
     /// The text of `blocks.csv`.
     pub(crate) csv: String,
@@ -30,8 +33,7 @@ impl Course {
         let first_done = driven.usage.iter().map(|u| u.last_done).min().unwrap_or_default();
         let end = driven.window.end.map_or(first_done, |end| end.min(start + driven.elapsed));
         let warm = start.since(begin);
-        let tail = recorded.warm.blocks();
-        let tail = steadiness(&tail[tail.len() / 2..]);
+        let warm_blocks = recorded.warm.blocks();
         Self {
             warm,
             window: end.since(start),
@@ -39,9 +41,10 @@ impl Course {
             became_steady: recorded
                 .became_steady
                 .filter(|_| driven.usage.iter().any(|u| u.first_scheduled != Nanos::MAX)),
-            warm_evidence: steady::evidence(&tail),
+            warm_tail: steadiness(&warm_blocks[warm_blocks.len() / 2..]),
+            warm_left: steady::change_left(warm_blocks),
             steadiness: steadiness(recorded.window.until(end.since(start).as_secs_f64())),
-            csv: series::csv(recorded.warm.blocks(), warm.as_secs_f64(), recorded.window.blocks()),
+            csv: series::csv(warm_blocks, warm.as_secs_f64(), recorded.window.blocks()),
         }
     }
 
@@ -65,16 +68,29 @@ impl Course {
 
     pub(crate) fn caveats(&self) -> impl Iterator<Item = Caveat> {
         let unsteady = (self.became_steady == Some(false)).then(|| {
-            Caveat::new(
-                "warm-up-unsteady",
-                format!(
-                    "The warm-up did not become steady within {:.0} s, so that the window began \
-                     where it may still have been warming up.",
-                    self.warm.as_secs_f64()
+            let warm_s = self.warm.as_secs_f64();
+            let noise = self.warm_left.filter(|_| self.warm_tail.state == State::Steady);
+            let (text, cure) = match noise {
+                Some(left) => (
+                    format!(
+                        "The warm-up of {warm_s:.0} s scatters too much to tell whether it was \
+                         over: its second half may have changed by up to {:.0} %.",
+                        left * 100.0
+                    ),
+                    "Keep other work off its cpus, or give it longer with --warm-max.",
                 ),
-            )
-            .evidence(format!("second half of the warm-up: {}", self.warm_evidence))
-            .cure("Give it longer with --warm-max; what runs beside it may be the cause.")
+                None => (
+                    format!(
+                        "The warm-up did not become steady within {warm_s:.0} s, so that the \
+                         window began where it may still have been warming up."
+                    ),
+                    "Give it longer with --warm-max; what runs beside it may be the cause.",
+                ),
+            };
+            let evidence = steady::evidence(&self.warm_tail);
+            Caveat::new("warm-up-unsteady", text)
+                .evidence(format!("second half of the warm-up: {evidence}"))
+                .cure(cure)
         });
         unsteady.into_iter().chain(not_steady(&self.steadiness))
     }

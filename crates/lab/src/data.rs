@@ -12,6 +12,7 @@ use crate::filling::{Filling, Keeper};
 use crate::live::Live;
 use crate::marker::{self, Marker, Shape};
 use crate::provision::Provisioned;
+use crate::ring_watch::{self, Watched};
 use crate::trial::{LoadChoice, Trial};
 use admin::{Admin, literal};
 use drive::{Control, create_keyspace, create_table, identifier, statement_texts};
@@ -36,12 +37,27 @@ pub(crate) struct Prepared {
     pub(crate) addresses: Vec<SocketAddr>,
     /// Which of them hold what, in the order of `addresses`; None for one host.
     pub(crate) ring: Option<Arc<Ring>>,
+    /// What is looked after while it is driven; None on a target that nobody else can change.
+    pub(crate) watched: Option<Watched>,
     /// What the figures rest on.
     pub(crate) caveats: Vec<Caveat>,
 }
 
 /// Longest wait for a control request; loads and runs have their own timeout.
 const CONTROL_TIMEOUT_MIN: Nanos = Nanos::from_secs(5);
+/// Keyspaces of Cassandra and ScyllaDB themselves.
+const SYSTEM_KEYSPACES: [&str; 10] = [
+    "system",
+    "system_auth",
+    "system_cluster_metadata",
+    "system_distributed",
+    "system_distributed_everywhere",
+    "system_metrics",
+    "system_schema",
+    "system_traces",
+    "system_views",
+    "system_virtual_schema",
+];
 /// Keys that are looked for.
 const PROBES: u64 = 1000;
 
@@ -53,7 +69,7 @@ pub(crate) fn prepare(
     stop: &Arc<AtomicBool>,
 ) -> Result<Prepared, LabError> {
     let timeout = trial.timeout.max(CONTROL_TIMEOUT_MIN);
-    let mut prepared = if target.child.is_some() {
+    let mut prepared = if !target.children.is_empty() || target.databases() > 1 {
         own(trial, &target.addresses, timeout, stop)?
     } else {
         running(trial, &target.addresses, timeout, live, stop)?
@@ -121,6 +137,7 @@ fn own(
         version: None,
         addresses: addresses.to_vec(),
         ring: None,
+        watched: None,
         caveats: Vec::new(),
     })
 }
@@ -136,6 +153,7 @@ fn running(
         hosts: addresses.to_vec(),
         credentials: trial.credentials.clone(),
         fixed_hosts: trial.fixed_hosts,
+        identities: Vec::new(),
         datacenter: trial.datacenter.clone(),
         timeout,
         cpus: trial.client_cpus.clone(),
@@ -147,13 +165,24 @@ fn running(
     let rows = found.rows(trial, &admin, live, &mut caveats)?;
     let ring = hosts(trial, &admin, &mut caveats)?;
     let addresses = ring.hosts.iter().map(|host| host.address).collect();
+    let datacenter = Some(admin.datacenter().to_owned()).filter(|name| !name.is_empty());
+    let watched = Watched {
+        config: admin::Config {
+            datacenter,
+            identities: ring.hosts.iter().map(|host| (host.host_id, host.address)).collect(),
+            ..config
+        },
+        table: trial.table.clone(),
+        shape: ring_watch::shape(&admin, &trial.table)?,
+    };
     // The driver's connections live on only where a load has to be booked.
     let filling = rows.map(|Rows { missing, seed, booked }| {
         let keeper = booked.then(|| Keeper { admin, shape: Shape::of(&trial.plan) });
         Filling { missing, seed, keeper }
     });
     let ring = (ring.hosts.len() > 1).then(|| Arc::new(ring));
-    Ok(Prepared { ids: Vec::new(), filling, version, addresses, ring, caveats })
+    let watched = Some(watched);
+    Ok(Prepared { ids: Vec::new(), filling, version, addresses, ring, watched, caveats })
 }
 
 /// The hosts of the preferred datacenter that can be reached.
@@ -193,6 +222,10 @@ struct Rows {
 
 impl Found {
     fn of(trial: &Trial, admin: &Admin) -> Result<Self, LabError> {
+        let keyspace = &trial.table.keyspace;
+        if SYSTEM_KEYSPACES.contains(&keyspace.as_str()) {
+            return Err(LabError::SystemKeyspace { keyspace: keyspace.clone() });
+        }
         let mock = is_mock(admin)?;
         let table = columns_fit(trial, admin)?;
         let marker = if mock { None } else { marker::read(admin, &trial.table)? };

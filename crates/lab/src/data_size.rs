@@ -24,8 +24,16 @@ pub(crate) struct DataSize {
 }
 
 impl DataSize {
-    pub(crate) fn of(plan: &Plan, target: &Target, local: &LocalTarget, machine: &Machine) -> Self {
-        let (rows, row_bytes_max) = (plan.keys.records, row_bytes_max(plan));
+    /// Of so many databases that each hold the plan's rows.
+    pub(crate) fn of(
+        plan: &Plan,
+        databases: usize,
+        target: &Target,
+        local: &LocalTarget,
+        machine: &Machine,
+    ) -> Self {
+        let rows = plan.keys.records.saturating_mul(databases as u64);
+        let row_bytes_max = row_bytes_max(plan);
         let memory_bytes = machine.settings.memory_bytes.filter(|_| local.all_here);
         let class = match target.kind.as_str() {
             // It has no rows.
@@ -93,7 +101,7 @@ mod tests {
         let machine = Machine::read(Path::new("/")).unwrap();
         let local = LocalTarget { all_here, ..LocalTarget::default() };
         let target = target(kind);
-        let size = DataSize::of(plan, &target, &local, &machine);
+        let size = DataSize::of(plan, 1, &target, &local, &machine);
         let caveat = size.caveat(plan, &target);
         assert!(caveat.iter().all(|c| c.cure.contains("--records ")), "{caveat:?}");
         (size.facts()["cache_class"].clone(), caveat.is_some())
@@ -117,9 +125,10 @@ mod tests {
     fn facts_are_bytes_at_most() {
         let machine = Machine::read(Path::new("/")).unwrap();
         let local = LocalTarget { all_here: true, ..LocalTarget::default() };
-        let facts = DataSize::of(&plan("c", &[], 1000), &target("cql"), &local, &machine).facts();
+        let facts =
+            DataSize::of(&plan("c", &[], 1000), 2, &target("cql"), &local, &machine).facts();
         // "user" and up to 20 digits, ten fields of 100 bytes.
-        assert_eq!((&facts["rows"], &facts["row_bytes_max"]), (&1000.into(), &1024.into()));
-        assert_eq!(facts["bytes_max"], 1_024_000);
+        assert_eq!((&facts["rows"], &facts["row_bytes_max"]), (&2000.into(), &1024.into()));
+        assert_eq!(facts["bytes_max"], 2_048_000);
     }
 }

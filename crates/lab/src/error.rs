@@ -7,7 +7,7 @@ use record::hlog::HlogWriteError;
 use record::run_dir::{RunDirError, write_failed};
 use record::table::TableError;
 use stage::cassandra::{StartError, StopError};
-use stage::{ReadyError, SpawnError, TerminateError};
+use stage::{ReadyError, SpawnError, TerminateError, VerifyError};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use units::CpuSet;
@@ -28,6 +28,37 @@ pub enum LabError {
     /// The report.
     #[error(transparent)]
     Report(#[from] report::ReportError),
+    /// An experiment's file.
+    #[error(transparent)]
+    Experiment(#[from] crate::experiment::ExperimentError),
+    /// No directory of an experiment.
+    #[error(
+        "'{}' holds no experiment that could go on: {source}; give the run directory of one, with \
+         experiment.toml in it",
+        path.display()
+    )]
+    NoExperiment { path: PathBuf, source: std::io::Error },
+    /// It asks for what this version has not.
+    #[error(
+        "{name} needs what is not built yet: {needs}; wideload lab --plan shows which trials, take \
+         these out of the file"
+    )]
+    NotBuilt { name: String, needs: String },
+    /// What was measured would be measured again.
+    #[error(
+        "{} lacks {lost} trials that ended ok: put the table back, or remove the directories of \
+         the trials that are to be measured again", table.display()
+    )]
+    RowsLost { table: PathBuf, lost: usize },
+    /// A trial's settings are refused.
+    #[error("trial {number} ({factors}) cannot be made: {why}")]
+    Refused { number: u32, factors: String, why: String },
+    /// Not a single trial is what is wrong.
+    #[error(
+        "{count} trials failed one after the other, the last: {last}; mend that, and go on with \
+         wideload lab --resume"
+    )]
+    TrialsFail { count: u32, last: String },
     /// This host's facts.
     #[error(transparent)]
     Machine(#[from] machine::ReadError),
@@ -46,6 +77,9 @@ pub enum LabError {
     /// Cassandra did not end, or left something.
     #[error(transparent)]
     CassandraStop(#[from] StopError),
+    /// It is not where it was put.
+    #[error(transparent)]
+    Placement(#[from] VerifyError),
     /// The reference target is started and does not say where it listens.
     #[error("the reference target did not say where it listens{}", quoted(last_lines))]
     Announce { last_lines: Vec<String> },
@@ -95,6 +129,15 @@ pub enum LabError {
          --write-into-existing; --skip-load reads it as it is"
     )]
     ForeignRows { table: String, lacking: usize, probed: usize },
+    /// A table of somebody else that has the name of ours for markers.
+    #[error(
+        "{markers} exists on this cluster and is not as wideload makes it, so that nothing can be \
+         noted beside {table}: choose another --keyspace"
+    )]
+    ForeignMarkers { table: String, markers: String },
+    /// Where no table of ours belongs.
+    #[error("the keyspace {keyspace} is the database's own: choose another --keyspace")]
+    SystemKeyspace { keyspace: String },
     /// Our own table with other rows.
     #[error(
         "{table} holds other rows than this workload's: it was loaded with {theirs}; this is \
@@ -205,6 +248,11 @@ impl LabError {
         }
     }
 
+    /// A trial's target has ended by itself, or one of the databases that it is.
+    pub(crate) fn target_died(trial_dir: &record::TrialDir) -> Self {
+        Self::TargetDied { raw: trial_dir.path().join(record::run_dir::RAW) }
+    }
+
     /// Exit status of the program: 1 ended early, 2 usage, 3 environment, 130 interrupted (design
     /// section 7).
     #[must_use]
@@ -213,13 +261,23 @@ impl LabError {
             Self::Interrupted | Self::CalibrationInterrupted => 130,
             Self::Cassandra(error) if error.is_interrupted() => 130,
             Self::Cassandra(error) if error.is_usage() => 2,
-            Self::Load { .. } | Self::LoadGaveUp { .. } | Self::TargetDied { .. } => 1,
+            Self::Load { .. }
+            | Self::LoadGaveUp { .. }
+            | Self::TargetDied { .. }
+            | Self::TrialsFail { .. } => 1,
             Self::Connect(ConnectError::Interrupted)
             | Self::Control(ControlError::Interrupted { .. })
             | Self::Drive(DriveError::Link(drive::LinkError::Interrupted)) => 130,
             Self::Cpus { .. }
+            | Self::Experiment(_)
+            | Self::NoExperiment { .. }
+            | Self::NotBuilt { .. }
+            | Self::RowsLost { .. }
+            | Self::Refused { .. }
             | Self::ForeignTable { .. }
             | Self::ForeignRows { .. }
+            | Self::ForeignMarkers { .. }
+            | Self::SystemKeyspace { .. }
             | Self::OtherShape { .. }
             | Self::RowsMissing { .. }
             | Self::TableShape { .. }

@@ -17,13 +17,15 @@ pub fn explain(trial: &Trial) -> String {
         let _ = writeln!(text, "{what:<12} {value}");
     };
     match &trial.target {
-        TargetChoice::Reference { storage } => {
-            let argv = reference_argv(*storage, &trial.target_cpus);
-            let words: Vec<_> = argv.iter().map(|word| word.to_string_lossy()).collect();
-            line("start", words.join(" "));
+        TargetChoice::Reference { storage, serial } => {
+            for place in &trial.places {
+                let argv = reference_argv(*storage, *serial, &place.cpus);
+                let words: Vec<_> = argv.iter().map(|word| word.to_string_lossy()).collect();
+                line("start", words.join(" "));
+            }
         }
         TargetChoice::Cassandra { options, data_dir } => {
-            cassandra_in_words(options, data_dir.as_deref(), &trial.target_cpus, &mut line);
+            cassandra_in_words(options, data_dir.as_deref(), &trial.target_cpus(), &mut line);
         }
         TargetChoice::Running { hosts } => line("connect", hosts.join(", ")),
     }
@@ -31,7 +33,8 @@ pub fn explain(trial: &Trial) -> String {
     if trial.load_choice != LoadChoice::Skip {
         line("create", create_keyspace(&trial.table, &trial.replication));
         line("create", create_table(plan, &trial.table));
-        line("load", volume(plan, plan.keys.loaded));
+        let rows = plan.keys.loaded.saturating_mul(trial.databases() as u64);
+        line("load", volume(plan, rows));
     }
     for statement in statement_texts(plan, &trial.table) {
         line("prepare", statement);
@@ -46,8 +49,8 @@ pub fn explain(trial: &Trial) -> String {
     if trial.repeat > 1 {
         line("repeat", format!("{} trials, seeds from {} on", trial.repeat, trial.seed));
     }
-    let workers = drive::workers(trial.client_cpus.len(), &trial.load.arrivals);
-    let connections = drive::connections(trial.connections, workers);
+    let workers = drive::workers(trial.client_cpus.len(), &trial.load.arrivals, trial.databases());
+    let connections = drive::connections(trial.connections, workers / trial.databases());
     line(
         "client",
         format!(

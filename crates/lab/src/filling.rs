@@ -73,14 +73,16 @@ impl Filling {
         live: &mut dyn Live,
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LabError> {
-        let (total, mut done) = (self.rows(), 0);
+        let databases = pour.drive.databases.len();
+        let (total, mut done) = (self.rows() * databases as u64, 0);
         // Before the first row: what was whole is not from now on.
         self.tell(pour.trial, self.missing.clone())?;
         for (index, keys) in self.missing.iter().enumerate() {
             let behind = &self.missing[index + 1..];
             let plan = Arc::new(part(&pour.trial.plan, keys));
             let written: Vec<Arc<AtomicU64>> = (0..pour.workers).map(|_| Arc::default()).collect();
-            let shares = (0..pour.workers).map(|w| plan.keys.load_share(w, pour.workers));
+            let peers = pour.workers / databases;
+            let shares = (0..pour.workers).map(|w| plan.keys.load_share(w / databases, peers));
             let shares: Vec<_> = shares.zip(written.clone()).collect();
             let witnesses = shares.iter().map(|(share, w)| Contiguous::new(share, w)).collect();
             let drive = Drive {
@@ -106,7 +108,7 @@ impl Filling {
                 let _ = self.tell(pour.trial, missing());
                 return Err(error);
             }
-            done += keys.end - keys.start;
+            done += (keys.end - keys.start) * databases as u64;
         }
         self.tell(pour.trial, Vec::new())
     }

@@ -24,7 +24,7 @@ pub(crate) struct LocalTarget {
 impl LocalTarget {
     pub(crate) fn of(trial: &Trial, target: &Provisioned, addresses: &[SocketAddr]) -> Self {
         if target.is_ours() {
-            let (processes, cpus) = (target.processes(), trial.target_cpus.clone());
+            let (processes, cpus) = (target.processes(), trial.target_cpus());
             return Self { processes, cpus, unknown: Vec::new(), all_here: true };
         }
         let (here, elsewhere): (Vec<SocketAddr>, Vec<SocketAddr>) =

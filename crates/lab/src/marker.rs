@@ -13,6 +13,9 @@ use workload::{Content, KeyOrder, Lengths, Plan};
 
 /// The table of markers, in the keyspace of the tables that it is about.
 const TABLE: &str = "wideload_marker";
+/// Its columns.
+const COLUMNS: [&str; 7] =
+    ["table_name", "plan_hash", "records", "layout", "seed", "finished", "missing"];
 /// More ranges than this are not read back: it is no text that this program has written.
 const RANGES_MAX: usize = 1 << 16;
 
@@ -117,12 +120,19 @@ pub(crate) fn write(
 /// Reads a table's row; None when it has none, or its keyspace has no markers.
 pub(crate) fn read(admin: &Admin, table: &TableName) -> Result<Option<Marker>, LabError> {
     let exists = format!(
-        "SELECT table_name FROM system_schema.tables WHERE keyspace_name = {} AND table_name = {}",
+        "SELECT column_name FROM system_schema.columns WHERE keyspace_name = {} AND table_name = \
+         {}",
         literal(&table.keyspace),
         literal(TABLE)
     );
-    if admin.query(&exists)?.is_empty() {
+    let columns = admin.query(&exists)?;
+    if columns.is_empty() {
         return Ok(None);
+    }
+    let has = |name| columns.iter().any(|row| row.get("column_name").text() == Some(name));
+    if !COLUMNS.into_iter().all(has) {
+        let (table, markers) = (table.quoted(), marker_table(table));
+        return Err(LabError::ForeignMarkers { table, markers });
     }
     let text = format!(
         "SELECT plan_hash, layout, seed, finished, missing FROM {} WHERE table_name = {}",

@@ -1,16 +1,19 @@
-//! Where the target comes from: the reference target or Cassandra as a child on its own cpus, or
+//! Where the target comes from: reference targets or Cassandras as children, each in its place, or
 //! addresses of a running one.
+//!
+//! Several instances that were started are either one ring, or databases of their own, each with
+//! all of the plan's keys and its share of the client's workers.
 
 use crate::error::LabError;
 use serde_json::{Value, json};
 use stage::cassandra::{self, Cluster, Options, Placement};
-use stage::{Child, Program};
+use stage::{Child, PagesPerNuma, Place, Program, Signal, VerifyError};
 use std::ffi::OsString;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
-use units::{CpuSet, Nanos, clock};
+use units::{Bytes, CpuSet, Nanos, clock};
 
 /// Storage of the reference target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,14 +38,17 @@ impl Storage {
 /// What is driven.
 #[derive(Debug, Clone)]
 pub enum TargetChoice {
-    /// The reference target, started for this trial and stopped afterwards.
+    /// The reference target, one in each place, started for this trial and stopped afterwards.
     Reference {
         /// Its storage.
         storage: Storage,
+        /// Each operation holds one lock of it for so long: a mock.
+        serial: Option<Nanos>,
     },
     /// Cassandra, started for this trial and stopped afterwards.
     Cassandra {
-        /// Which, and how it is set.
+        /// Which, and how it is set. As many instances as there are places form one ring; of one
+        /// instance each place has its own.
         options: Box<Options>,
         /// Where its data go; in the trial's directory when None.
         data_dir: Option<PathBuf>,
@@ -61,12 +67,14 @@ const START_MAX: Nanos = Nanos::from_secs(20);
 /// How long it may take to end after SIGTERM.
 const STOP_MAX: Nanos = Nanos::from_secs(3);
 
-/// A target that answers at `addresses`; a child is stopped when this is dropped.
+/// A target that answers at `addresses`; what was started is stopped when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Provisioned {
     pub(crate) addresses: Vec<SocketAddr>,
-    pub(crate) child: Option<Child>,
-    pub(crate) cluster: Option<Cluster>,
+    pub(crate) children: Vec<Child>,
+    pub(crate) clusters: Vec<Cluster>,
+    /// Of what was started.
+    pub(crate) version: Option<String>,
     /// What is known of a cluster, for the manifest.
     pub(crate) facts: Value,
 }
@@ -74,56 +82,105 @@ pub(crate) struct Provisioned {
 impl Provisioned {
     /// Ends what was started.
     pub(crate) fn stop(mut self) -> Result<(), LabError> {
-        if let Some(child) = &mut self.child {
+        for child in &self.children {
+            // All at once; whoever does not hear is killed below.
+            let _ = child.id().signal(Signal::TERM);
+        }
+        for child in &mut self.children {
             child.terminate(STOP_MAX)?;
         }
-        if let Some(cluster) = self.cluster {
+        for cluster in self.clusters {
             cluster.stop()?;
         }
         Ok(())
     }
 
+    /// So many databases these are, which know nothing of each other.
+    pub(crate) fn databases(&self) -> usize {
+        (self.children.len() + self.clusters.len()).max(1)
+    }
+
+    /// Where the pages of each instance lie that was started.
+    ///
+    /// # Errors
+    /// When a thread or too many pages are elsewhere than they were put.
+    pub(crate) fn verify_pages(&self) -> Result<Vec<PagesPerNuma>, VerifyError> {
+        let clusters = self.clusters.iter().flat_map(|cluster| cluster.instances());
+        let children = self.children.iter().map(Child::verify_pages);
+        children.chain(clusters.map(cassandra::Instance::verify_pages)).collect()
+    }
+
     /// The processes that answer; none of a target that is somebody else's.
     pub(crate) fn processes(&self) -> Vec<stage::ProcessId> {
-        let cluster = self.cluster.iter().flat_map(|c| c.instances()).map(|i| i.process());
-        self.child.iter().map(Child::id).chain(cluster).collect()
+        let clusters = self.clusters.iter().flat_map(|c| c.instances()).map(|i| i.process());
+        self.children.iter().map(Child::id).chain(clusters).collect()
     }
 
     /// Whether it was started for this trial.
     pub(crate) fn is_ours(&self) -> bool {
-        self.child.is_some() || self.cluster.is_some()
+        !self.children.is_empty() || !self.clusters.is_empty()
     }
 }
 
 /// The command line of the reference target on `cpus`.
-pub(crate) fn reference_argv(storage: Storage, cpus: &CpuSet) -> Vec<OsString> {
+pub(crate) fn reference_argv(
+    storage: Storage,
+    serial: Option<Nanos>,
+    cpus: &CpuSet,
+) -> Vec<OsString> {
     let program = std::env::current_exe().map_or_else(|_| "wideload".into(), OsString::from);
     let cpus = cpus.to_string();
     let words = ["serve", "--listen", "127.0.0.1:0", "--storage", storage.name(), "--cpus", &cpus];
-    std::iter::once(program).chain(words.iter().map(OsString::from)).collect()
+    let serial = serial.map(|time| OsString::from(format!("--serial={time}")));
+    std::iter::once(program).chain(words.iter().map(OsString::from)).chain(serial).collect()
 }
 
-/// Starts the reference target and waits until it answers. `raw` is the directory for its log.
+/// Starts a reference target in each place and waits until all answer. `raw` is the directory for
+/// their logs.
 pub(crate) fn reference(
     storage: Storage,
-    cpus: &CpuSet,
+    serial: Option<Nanos>,
+    places: &[Place],
     raw: &Path,
     stop: &AtomicBool,
 ) -> Result<Provisioned, LabError> {
     std::env::current_exe().map_err(LabError::Program)?;
-    let program = Program {
-        host: "local".to_owned(),
-        instance: "reference".to_owned(),
-        argv: reference_argv(storage, cpus),
-        cpus: cpus.clone(),
-        log: raw.join("reference-target.log"),
+    let start = |(index, place): (usize, &Place)| {
+        let instance = numbered("reference", index, places.len());
+        let program = Program {
+            host: "local".to_owned(),
+            argv: reference_argv(storage, serial, &place.cpus),
+            cpus: place.cpus.clone(),
+            memory: place.memory.clone(),
+            log: raw.join(format!("{}.log", numbered("reference-target", index, places.len()))),
+            instance,
+        };
+        stage::spawn(&program)
     };
-    let child = stage::spawn(&program)?;
+    let children = places.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()?;
     let deadline = clock::now() + START_MAX;
-    let address = loop {
+    let mut addresses = Vec::new();
+    for child in &children {
+        let address = listening(child, deadline, stop)?;
+        child.wait_ready(address, START_MAX)?;
+        child.verify()?;
+        addresses.push(address);
+    }
+    let (clusters, version) = (Vec::new(), Some(env!("CARGO_PKG_VERSION").to_owned()));
+    Ok(Provisioned { addresses, children, clusters, version, facts: Value::Null })
+}
+
+/// `name`, and which one where there are several.
+fn numbered(name: &str, index: usize, of: usize) -> String {
+    if of == 1 { name.to_owned() } else { format!("{name}-{}", index + 1) }
+}
+
+/// Where a reference target says that it listens.
+fn listening(child: &Child, deadline: Nanos, stop: &AtomicBool) -> Result<SocketAddr, LabError> {
+    loop {
         let announced = child.last_lines().iter().find_map(|line| announced(line));
         if let Some(address) = announced {
-            break address;
+            return Ok(address);
         }
         if stop.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
@@ -132,51 +189,78 @@ pub(crate) fn reference(
             return Err(LabError::Announce { last_lines: child.last_lines() });
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
-    };
-    child.wait_ready(address, START_MAX)?;
-    Ok(Provisioned {
-        addresses: vec![address],
-        child: Some(child),
-        cluster: None,
-        facts: Value::Null,
-    })
+    }
 }
 
-/// Starts Cassandra on `cpus` and waits until it can be used. Its logs and configuration go to
-/// `raw`, its data beside it or to `data_dir`. `said` hears what takes time.
+/// Starts Cassandra in its places and waits until it can be used: one ring when `options` say so,
+/// else one by itself in each place. Logs and configuration go to `raw`, data beside it or to
+/// `data_dir`. `said` hears what takes time.
 pub(crate) fn cassandra(
     options: &Options,
     data_dir: Option<&Path>,
-    cpus: &CpuSet,
+    places: &[Place],
     raw: &Path,
     said: &mut dyn FnMut(&str),
     stop: &AtomicBool,
 ) -> Result<Provisioned, LabError> {
-    let prepared = cassandra::prepare(options, said, stop).map_err(cassandra::StartError::from)?;
     let data = match data_dir {
         Some(dir) => dir.join(format!("wideload-run-{}", std::process::id())),
         None => raw.with_file_name("data"),
     };
-    let facts = json!({
-        "java": prepared.java().version,
-        "java_program": prepared.java().program,
-        "heap_bytes": prepared.heap().size.0,
-        "heap_reason": prepared.heap().why,
-        "data": data,
-    });
-    let (version, heap) = (prepared.version().to_string(), prepared.heap().size);
-    said(&format!("starting Cassandra {version} on cpus {cpus}, heap {heap}"));
-    let addresses = prepared.addresses();
-    let placement = Placement {
-        name: "wideload-run".to_owned(),
-        cpus: vec![cpus.clone()],
-        data,
-        logs: raw.to_owned(),
-        detached: false,
-    };
-    let cluster = Cluster::spawn(prepared, &placement)?;
-    cluster.wait(stop)?;
-    Ok(Provisioned { addresses, child: None, cluster: Some(cluster), facts })
+    let alone = options.instances == 1 && places.len() > 1;
+    let heap = alone.then(|| heap_of_each(options, places.len())).transpose()?;
+    let (mut addresses, mut clusters) = (Vec::new(), Vec::new());
+    let (mut version, mut facts) = (None, Value::Null);
+    let groups: Vec<&[Place]> = if alone { places.chunks(1).collect() } else { vec![places] };
+    for (index, &group) in groups.iter().enumerate() {
+        let listen = Ipv4Addr::from(u32::from(options.listen).wrapping_add(index as u32));
+        // Where the heap is decided, the flag that decided it is among its reasons no more.
+        let jvm = options.jvm.iter().filter(|flag| heap.is_none() || !flag.starts_with("-Xmx"));
+        let jvm = jvm.cloned().collect();
+        let own = Options { listen, heap: heap.or(options.heap), jvm, ..options.clone() };
+        let prepared = cassandra::prepare(&own, said, stop).map_err(cassandra::StartError::from)?;
+        facts = json!({
+            "java": prepared.java().version,
+            "java_program": prepared.java().program,
+            "heap_bytes": prepared.heap().size.0,
+            "heap_reason": prepared.heap().why,
+            "data": data,
+        });
+        let (release, heap) = (prepared.version().to_string(), prepared.heap().size);
+        for place in group {
+            let cpus = &place.cpus;
+            said(&format!("starting Cassandra {release} on cpus {cpus}, heap {heap}"));
+        }
+        version = Some(release);
+        addresses.extend(prepared.addresses());
+        let placement = Placement {
+            name: numbered("wideload-run", index, groups.len()),
+            places: group.to_vec(),
+            data: numbered_dir(&data, index, groups.len()),
+            logs: match groups.len() {
+                1 => raw.to_owned(),
+                _ => raw.join(format!("instance-{}", index + 1)),
+            },
+            detached: false,
+        };
+        clusters.push(Cluster::spawn(prepared, &placement)?);
+    }
+    for cluster in &clusters {
+        cluster.wait(stop)?;
+    }
+    Ok(Provisioned { addresses, children: Vec::new(), clusters, version, facts })
+}
+
+/// The heap of each of so many that know nothing of each other, when all together fit.
+fn heap_of_each(options: &Options, places: usize) -> Result<Bytes, LabError> {
+    let all = Options { instances: places as u32, ..options.clone() };
+    let heap = cassandra::heap_of(&all).map_err(cassandra::PrepareError::from);
+    Ok(heap.map_err(cassandra::StartError::from)?.size)
+}
+
+fn numbered_dir(dir: &Path, index: usize, of: usize) -> PathBuf {
+    let name = dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    dir.with_file_name(numbered(&name, index, of))
 }
 
 /// The address in `wideload serve`'s first line: `... on 127.0.0.1:9042 ...`.
@@ -192,7 +276,8 @@ fn announced(line: &str) -> Option<SocketAddr> {
 /// taken.
 pub(crate) fn running(hosts: &[String], stop: &AtomicBool) -> Result<Provisioned, LabError> {
     let addresses = hosts.iter().map(|host| address(host, stop)).collect::<Result<_, _>>()?;
-    Ok(Provisioned { addresses, child: None, cluster: None, facts: Value::Null })
+    let (children, clusters, version) = (Vec::new(), Vec::new(), None);
+    Ok(Provisioned { addresses, children, clusters, version, facts: Value::Null })
 }
 
 /// The address of a host, by a number or a name.

@@ -4,12 +4,14 @@
 use crate::capture::Capture;
 use crate::error::{LabError, log_failed, table_failed};
 use crate::live::{Live, LiveInterval};
+use crate::ring_watch::{News, RingWatch};
 use crate::series::{Series, WINDOW_BLOCK, headline};
 use crate::whole_lines::WholeLines;
 use analyze::steady;
 use drive::{Interval, Observer, WARM_BLOCK, Window, WorkerUsage};
+use record::events::{Event, EventsWriter};
 use record::hlog::HlogWriter;
-use record::run_dir::{COUNTERS_CSV, LATENCY_HLOG};
+use record::run_dir::{COUNTERS_CSV, EVENTS_CSV, LATENCY_HLOG};
 use record::table::{Counter, CountersWriter, TableError};
 use record::{OpNames, OpRecord, TrialDir};
 use std::io;
@@ -28,6 +30,8 @@ pub(crate) struct Recorded {
     pub(crate) window: Series,
     /// The warm-up was found to be over; None where it was not asked.
     pub(crate) became_steady: Option<bool>,
+    /// What happened to the target meanwhile.
+    pub(crate) news: Vec<News>,
 }
 
 /// Writes intervals and shows them.
@@ -45,6 +49,9 @@ pub(crate) struct Recording<'a> {
     open_loop: bool,
     series: Recorded,
     capture: Capture,
+    watch: Option<&'a RingWatch>,
+    /// From the first event on.
+    events: Option<EventsWriter<WholeLines>>,
     /// Of a tick, which cannot return it; the next interval does.
     failure: Option<TableError>,
 }
@@ -56,12 +63,14 @@ impl<'a> Recording<'a> {
         open_loop: bool,
         until_steady: bool,
         capture: Capture,
+        watch: Option<&'a RingWatch>,
         live: &'a mut dyn Live,
     ) -> Result<Self, LabError> {
         let series = Recorded {
             warm: Series::new(WARM_BLOCK),
             window: Series::new(WINDOW_BLOCK),
             became_steady: until_steady.then_some(false),
+            news: Vec::new(),
         };
         let counters_path = trial.path().join(COUNTERS_CSV);
         let counters = CountersWriter::new(WholeLines::new(trial.append(COUNTERS_CSV)?));
@@ -79,6 +88,8 @@ impl<'a> Recording<'a> {
             open_loop,
             series,
             capture,
+            watch,
+            events: None,
             failure: None,
         })
     }
@@ -86,6 +97,9 @@ impl<'a> Recording<'a> {
     /// Writes what is left; the series, and what the host did: None of a run that ended in its
     /// warm-up.
     pub(crate) fn finish(mut self) -> Result<(Recorded, Option<analyze::Course>), LabError> {
+        if self.hlog.is_some() {
+            self.write_events()?;
+        }
         let (rows, course) = self.capture.finish();
         rows.iter()
             .try_for_each(|row| self.counters.write(row))
@@ -113,9 +127,31 @@ impl<'a> Recording<'a> {
                 .and_then(|()| hlog.flush())
                 .map_err(log_failed(&self.hlog_path))?;
         }
+        self.write_events()?;
         self.write_counters(interval)
             .and_then(|()| self.counters.flush())
             .map_err(table_failed(&self.counters_path))
+    }
+
+    /// What has happened to the target since the last look, once it is known when the window began.
+    fn write_events(&mut self) -> Result<(), LabError> {
+        for news in self.watch.map(RingWatch::take_news).unwrap_or_default() {
+            self.live.notice(&format!("{}.", news.text));
+            let path = self.trial.path().join(EVENTS_CSV);
+            let out = match &mut self.events {
+                Some(out) => out,
+                none => {
+                    let file = WholeLines::new(self.trial.append(EVENTS_CSV)?);
+                    none.insert(EventsWriter::new(file).map_err(table_failed(&path))?)
+                }
+            };
+            let before = self.window_start.since(news.at).as_secs_f64();
+            let t_s = news.at.since(self.window_start).as_secs_f64() - before;
+            let event = Event { t_s, kind: news.kind, text: news.text.clone() };
+            out.write(&event).map_err(table_failed(&path))?;
+            self.series.news.push(news);
+        }
+        Ok(())
     }
 
     fn write_counters(&mut self, interval: &Interval<'_>) -> Result<(), TableError> {

@@ -35,7 +35,7 @@ fn any_number_of_intervals_is_recorded_in_the_same_memory() {
     let mut live = Unseen;
     let capture = Capture::new(CpuSet::default(), Vec::new(), false);
     let mut recording =
-        Recording::new(&trial_dir, &names, false, false, capture, &mut live).unwrap();
+        Recording::new(&trial_dir, &names, false, false, capture, None, &mut live).unwrap();
     let mut record = IntervalRecord::new(&[0, 0]);
     let mut after_warm_up_kib = 0;
     for index in 0..intervals {

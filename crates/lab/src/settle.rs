@@ -32,8 +32,8 @@ pub(crate) struct Gate<'a> {
     bound: Nanos,
     credentials: Option<&'a Credentials>,
     addresses: &'a [SocketAddr],
-    /// What is flushed; None of a cluster of others.
-    own: Option<&'a stage::cassandra::Cluster>,
+    /// What is flushed; nothing of a cluster of others.
+    own: &'a [stage::cassandra::Cluster],
 }
 
 /// How a trial got through it.
@@ -65,8 +65,8 @@ pub(crate) fn gate<'a>(
     addresses: &'a [SocketAddr],
     loaded: bool,
 ) -> Option<Gate<'a>> {
-    let own = provisioned.cluster.as_ref();
-    let wanted = trial.settle > Nanos::ZERO && !target.is_stand_in() && (own.is_some() || loaded);
+    let own = &provisioned.clusters;
+    let wanted = trial.settle > Nanos::ZERO && !target.is_stand_in() && (!own.is_empty() || loaded);
     let credentials = trial.credentials.as_ref();
     wanted.then_some(Gate { bound: trial.settle, credentials, addresses, own })
 }
@@ -75,9 +75,10 @@ impl Gate<'_> {
     /// Waits until nothing is left to do, or for as long as the bound says.
     pub(crate) fn pass(&self, live: &mut dyn Live, stop: &AtomicBool) -> Settled {
         let begin = clock::now();
-        let flush = self.own.map(|cluster| {
+        let flush = (!self.own.is_empty()).then(|| {
             live.stage("settling: flushing what is in memory to disk");
-            cluster.flush(self.bound, stop).map_err(|error| error.to_string())
+            let flush = |cluster: &stage::cassandra::Cluster| cluster.flush(self.bound, stop);
+            self.own.iter().try_for_each(flush).map_err(|error| error.to_string())
         });
         let end = match self.wait(begin, live, stop) {
             Ok(end) => end,

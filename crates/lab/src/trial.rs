@@ -1,40 +1,41 @@
 //! One trial: provision -> create -> load -> warm -> run -> drain -> collect.
 
+mod one;
+mod pilot;
+mod set_up;
+
+pub(crate) use one::{Measured, run_one};
+pub(crate) use pilot::{Point, enough, pilot};
+
+use self::set_up::{Ready, SetUp};
 use crate::capture::Capture;
 use crate::caveats;
 use crate::compactions;
 use crate::course::Course;
-use crate::data::{self, Prepared};
-use crate::data_size::DataSize;
-use crate::driven::{analyzed_load, client_cost, op_names, verdict, write_total};
-use crate::error::{LabError, table_failed};
-use crate::filling::{Filling, Pour};
+use crate::driven::{analyzed_load, client_cost, op_names, row_of, verdict, write_total};
+use crate::error::LabError;
 use crate::live::Live;
-use crate::local_target::LocalTarget;
-use crate::provision::{self, Provisioned, Storage, TargetChoice};
+use crate::provision::TargetChoice;
 use crate::recording::{Recorded, Recording};
 use crate::repeats::{self, Done};
+use crate::ring_watch;
 use crate::settle::{self, Gate};
-use crate::stand_in;
-use crate::watchdog::Watchdog;
 use analyze::figures;
-use drive::{Arrivals, Drive, Driven, Encoder, Ended, Load, TableName, Unwitnessed, Wait};
-use machine::Machine;
+use drive::{Arrivals, Drive, Driven, Ended, Load, TableName, Unwitnessed, Wait};
 use record::hlog::Intervals;
 use record::manifest::{Manifest, Verdict};
-use record::run_dir::{BLOCKS_CSV, RAW, TRIALS_CSV};
-use record::summary::{Summary, Target};
+use record::run_dir::BLOCKS_CSV;
+use record::summary::Summary;
 use record::table::{TrialRow, TrialsWriter};
 use record::{Caveat, OpNames, RunDir, TrialDir, utc};
 use serde_json::{Map, Value};
+use stage::Place;
 use std::fs::File;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use units::{CpuSet, Credentials, Nanos, clock};
 use wire::cql::Consistency;
-use wire::routing::Ring;
 use workload::Plan;
 
 /// Whether the table is filled first.
@@ -67,8 +68,8 @@ pub struct Trial {
     pub datacenter: Option<String>,
     /// Tables without wideload's marker may be written to.
     pub write_into_existing: bool,
-    /// Cpus of a target that is started.
-    pub target_cpus: CpuSet,
+    /// Of a target that is started, one for each of its instances.
+    pub places: Vec<Place>,
     /// One worker on each.
     pub client_cpus: CpuSet,
     /// How hard, how long.
@@ -116,6 +117,26 @@ pub struct Trial {
     pub forewarned: Vec<Caveat>,
 }
 
+impl Trial {
+    /// The cpus of a target that is started.
+    #[must_use]
+    pub fn target_cpus(&self) -> CpuSet {
+        self.places.iter().fold(CpuSet::default(), |all, place| all.union(&place.cpus))
+    }
+
+    /// So many databases the target is, which know nothing of each other.
+    #[must_use]
+    pub fn databases(&self) -> usize {
+        match &self.target {
+            TargetChoice::Reference { .. } => self.places.len().max(1),
+            TargetChoice::Cassandra { options, .. } if options.instances == 1 => {
+                self.places.len().max(1)
+            }
+            TargetChoice::Cassandra { .. } | TargetChoice::Running { .. } => 1,
+        }
+    }
+}
+
 /// A trial that is over.
 #[derive(Debug)]
 pub struct Finished {
@@ -141,14 +162,9 @@ pub fn run(
     stop: &Arc<AtomicBool>,
 ) -> Result<Finished, LabError> {
     let run_dir = RunDir::create(trial.out.as_deref(), &trial.name)?;
-    let mut manifest = Manifest::starting(&trial.name, trial.command_line.clone(), clock::wall());
-    manifest.settings = trial.settings.clone();
-    manifest.seeds.insert("workload".to_owned(), trial.seed);
-    manifest.host = trial.host.clone();
-    run_dir.write_json("manifest.json", &manifest)?;
-    live.begun(run_dir.path());
-    let (run_dir, rows, number, ended) = (&run_dir, None, 1, false);
-    let mut running = Running { trial, run_dir, manifest, rows, number, ended, live, stop };
+    let mut running = Running::new(trial, &run_dir, 1, live, stop);
+    run_dir.write_json("manifest.json", &running.manifest)?;
+    running.live.begun(run_dir.path());
     match running.run() {
         Ok(finished) => Ok(finished),
         Err(error) => {
@@ -164,25 +180,17 @@ struct Running<'a> {
     manifest: Manifest,
     /// `trials.csv`, from the first row on.
     rows: Option<TrialsWriter<File>>,
+    /// The row of a trial of an experiment, which keeps that table itself.
+    row: Option<TrialRow>,
+    /// The number of the first trial.
+    first: u32,
+    of_experiment: bool,
     /// The trial that goes on.
     number: u32,
     /// It has said how it ended.
     ended: bool,
     live: &'a mut dyn Live,
     stop: &'a Arc<AtomicBool>,
-}
-
-/// What is known once the target answers.
-struct Ready {
-    addresses: Vec<SocketAddr>,
-    target: Target,
-    encoder: Arc<Encoder>,
-    ids: Vec<Vec<u8>>,
-    ring: Option<Arc<Ring>>,
-    filling: Option<Filling>,
-    local: LocalTarget,
-    machine: Machine,
-    caveats: Vec<Caveat>,
 }
 
 /// A trial whose operations are done.
@@ -194,7 +202,36 @@ struct Parts<'a> {
     driven: &'a Driven,
 }
 
-impl Running<'_> {
+impl<'a> Running<'a> {
+    fn new(
+        trial: &'a Trial,
+        run_dir: &'a RunDir,
+        first: u32,
+        live: &'a mut dyn Live,
+        stop: &'a Arc<AtomicBool>,
+    ) -> Self {
+        let (name, line) = (&trial.name, trial.command_line.clone());
+        let mut manifest = Manifest::starting(name, line, clock::wall());
+        manifest.settings = trial.settings.clone();
+        manifest.seeds.insert("workload".to_owned(), trial.seed);
+        manifest.host = trial.host.clone();
+        let (rows, row, number, ended) = (None, None, first, false);
+        let of_experiment = false;
+        Self {
+            trial,
+            run_dir,
+            manifest,
+            rows,
+            row,
+            first,
+            of_experiment,
+            number,
+            ended,
+            live,
+            stop,
+        }
+    }
+
     /// Leaves the reason in the run directory; the error itself is shown by the caller.
     fn fail(&mut self, error: &LabError) {
         self.manifest.end(error.verdict(), Some(error.to_string()), clock::wall());
@@ -210,33 +247,24 @@ impl Running<'_> {
     }
 
     fn run(&mut self) -> Result<Finished, LabError> {
-        let trial_dir = self.run_dir.trial(1)?;
+        let (done, failure) = self.measure()?;
+        self.conclude(done, failure)
+    }
+
+    /// All trials, and why there are no more where some are missing.
+    fn measure(&mut self) -> Result<(Vec<Done>, Option<LabError>), LabError> {
+        let trial_dir = self.run_dir.trial(self.first)?;
         self.write_trial_manifest(&trial_dir)?;
-        let provisioned = self.provision(&trial_dir)?;
-        let mut ready = self.prepare(&provisioned).map_err(|error| {
-            // Whatever was not waited for: this is why.
-            if self.stop.load(Ordering::Relaxed) { LabError::Interrupted } else { error }
-        })?;
-        self.write_trial_manifest(&trial_dir)?;
-        let watchdog = Watchdog::start(provisioned.processes(), self.stop.clone());
-        let watchdog = watchdog.map_err(LabError::Thread)?;
-        let died = || LabError::TargetDied { raw: trial_dir.path().join(RAW) };
-        let fills = ready.filling.is_some();
-        if let Some(filling) = ready.filling.take() {
-            let loaded = self.load(&ready, &filling, watchdog.halt());
-            if watchdog.died() {
-                return Err(died());
-            }
-            loaded?;
-        }
-        let gate = settle::gate(self.trial, &provisioned, &ready.target, &ready.addresses, fills);
+        let SetUp { provisioned, ready, watchdog, fills } = self.set_up(&trial_dir)?;
+        let hosts = ready.addresses();
+        let gate = settle::gate(self.trial, &provisioned, &ready.target, &hosts, fills);
         let mut done: Vec<Done> = Vec::new();
         let mut failure = None;
-        for number in 1..=self.trial.repeat {
+        for number in self.first..self.first + self.trial.repeat {
             (self.number, self.ended) = (number, false);
             let inserted = done.last().map(|done| done.inserted.clone()).unwrap_or_default();
             let one = self.one(&ready, gate.as_ref(), inserted, watchdog.halt(), &|| {
-                watchdog.died().then(|| died().to_string())
+                watchdog.died().then(|| LabError::target_died(&trial_dir).to_string())
             });
             match one {
                 Ok(one) => done.push(one),
@@ -250,7 +278,7 @@ impl Running<'_> {
         }
         drop(watchdog);
         provisioned.stop()?;
-        self.conclude(done, failure)
+        Ok((done, failure))
     }
 
     /// One trial of as many as there are, on rows that are there.
@@ -264,7 +292,7 @@ impl Running<'_> {
     ) -> Result<Done, LabError> {
         let trial_dir = self.run_dir.trial(self.number)?;
         let mut manifest = self.trial_manifest();
-        if self.number > 1 {
+        if self.number > self.first {
             manifest.started = utc::rfc3339(clock::wall().0 / 1_000_000_000);
             trial_dir.write_json("manifest.json", &manifest)?;
         }
@@ -299,13 +327,15 @@ impl Running<'_> {
         if driven.ended == Ended::Completed && death.is_none() {
             more.extend(self.ask_for_compactions(ready, &mut manifest));
         }
+        let (from, to) = (driven.window.start, driven.window.start + driven.elapsed);
+        more.extend(ring_watch::caveats(&recorded.news, from, to));
         more.extend(settled.iter().filter_map(|s| s.caveat()).chain(course.caveats()));
         let parts = Parts { ready, trial_dir: &trial_dir, names: &names, driven: &driven };
         self.collect(&parts, manifest, death, more)
     }
 
     fn seed(&self) -> u64 {
-        repeats::seed(self.trial.seed, self.number)
+        repeats::seed(self.trial.seed, 1 + self.number - self.first)
     }
 
     /// The run's manifest for the trial that goes on.
@@ -315,70 +345,13 @@ impl Running<'_> {
         manifest
     }
 
-    fn provision(&mut self, trial_dir: &TrialDir) -> Result<Provisioned, LabError> {
-        match &self.trial.target {
-            TargetChoice::Reference { storage } => {
-                let cpus = &self.trial.target_cpus;
-                self.live.stage(&format!(
-                    "starting the reference target ({}) on cpus {cpus}",
-                    storage.name()
-                ));
-                provision::reference(*storage, cpus, &trial_dir.raw()?, self.stop)
-            }
-            TargetChoice::Cassandra { options, data_dir } => {
-                let (cpus, data_dir) = (&self.trial.target_cpus, data_dir.as_deref());
-                let said = &mut |what: &str| self.live.stage(what);
-                provision::cassandra(options, data_dir, cpus, &trial_dir.raw()?, said, self.stop)
-            }
-            TargetChoice::Running { hosts } => provision::running(hosts, self.stop),
-        }
-    }
-
-    fn prepare(&mut self, provisioned: &Provisioned) -> Result<Ready, LabError> {
-        let trial = self.trial;
-        self.live.stage(&format!("preparing {}", trial.table.quoted()));
-        let prepared = data::prepare(trial, provisioned, self.live, self.stop)?;
-        let Prepared { ids, filling, version, addresses, ring, mut caveats } = prepared;
-        let encoder =
-            Arc::new(Encoder::new(trial.plan.clone(), &trial.table, &ids, trial.consistency));
-        let kind = match &trial.target {
-            TargetChoice::Reference { storage: Storage::Memory } => Target::REFERENCE,
-            TargetChoice::Reference { storage: Storage::Null } => Target::NULL_MOCK,
-            TargetChoice::Cassandra { .. } => "cassandra",
-            TargetChoice::Running { .. } => {
-                let (release, who) = (version.as_deref(), trial.credentials.as_ref());
-                stand_in::kind(addresses[0], release, trial.timeout, who, self.stop)?
-            }
-        };
-        let version = match provisioned.child.is_some() {
-            true => Some(env!("CARGO_PKG_VERSION").to_owned()),
-            false => version,
-        };
-        let target = Target { kind: kind.to_owned(), version, protocol: Some(wire::cql::VERSION) };
-        let listed: Vec<_> = addresses.iter().map(ToString::to_string).collect();
-        let local = LocalTarget::of(trial, provisioned, &addresses);
-        let machine = Machine::read(Path::new("/"))?;
-        let data = DataSize::of(&trial.plan, &target, &local, &machine);
-        caveats.extend(data.caveat(&trial.plan, &target));
-        self.manifest.target = serde_json::json!({
-            "kind": target.kind,
-            "version": target.version,
-            "protocol": target.protocol,
-            "addresses": listed,
-            "cpus": (!local.cpus.is_empty()).then(|| local.cpus.to_string()),
-            "data": data.facts(),
-            "started": provisioned.facts,
-        });
-        Ok(Ready { addresses, target, encoder, ids, ring, filling, local, machine, caveats })
-    }
-
     /// After the window, so that the control plane is silent within it.
     fn ask_for_compactions(&self, ready: &Ready, manifest: &mut Manifest) -> Option<Caveat> {
         if !compactions::is_cassandra(&ready.target) {
             return None;
         }
         let credentials = self.trial.credentials.as_ref();
-        let tasks = compactions::under_way(&ready.addresses, credentials);
+        let tasks = compactions::under_way(&ready.addresses(), credentials);
         if let Value::Object(facts) = &mut manifest.target {
             facts.insert("compactions_at_end".to_owned(), tasks.as_ref().map(Vec::len).into());
         }
@@ -392,15 +365,14 @@ impl Running<'_> {
     fn drive_of(&self, ready: &Ready) -> Drive {
         let trial = self.trial;
         let cpus: Vec<_> = trial.client_cpus.iter().collect();
-        let workers = drive::workers(cpus.len(), &trial.load.arrivals);
+        let workers = drive::workers(cpus.len(), &trial.load.arrivals, trial.databases());
         Drive {
             encoder: ready.encoder.clone(),
             load_keys: false,
             load: trial.load,
-            addresses: ready.addresses.clone(),
-            ring: ready.ring.clone(),
+            databases: ready.databases.clone(),
             credentials: trial.credentials.clone(),
-            connections: drive::connections(trial.connections, workers),
+            connections: drive::connections(trial.connections, workers / trial.databases()),
             cpus,
             seed: self.seed(),
             inserted: Vec::new(),
@@ -413,26 +385,6 @@ impl Running<'_> {
         }
     }
 
-    fn load(
-        &mut self,
-        ready: &Ready,
-        filling: &Filling,
-        halt: &Arc<AtomicBool>,
-    ) -> Result<(), LabError> {
-        let trial = self.trial;
-        let load = Load::every_key(trial.load.arrivals.in_flight_max().clamp(64, 1024));
-        let workers = drive::workers(trial.client_cpus.len(), &load.arrivals);
-        let drive = Drive {
-            load,
-            connections: drive::connections(trial.connections, workers),
-            retries: trial.load_retries,
-            retry_pause: trial.load_retry_pause,
-            ..self.drive_of(ready)
-        };
-        self.live.stage(&format!("loading {} rows into {}", filling.rows(), trial.table.quoted()));
-        filling.pour(&Pour { trial, ids: &ready.ids, drive, workers }, self.live, halt)
-    }
-
     fn drive(
         &mut self,
         ready: &Ready,
@@ -442,7 +394,7 @@ impl Running<'_> {
         halt: &Arc<AtomicBool>,
     ) -> Result<(Driven, Recorded, Option<analyze::Course>), LabError> {
         let drive = Drive { inserted, ..self.drive_of(ready) };
-        let workers = drive::workers(drive.cpus.len(), &drive.load.arrivals);
+        let workers = drive::workers(drive.cpus.len(), &drive.load.arrivals, drive.databases.len());
         let of = match self.trial.repeat {
             1 => String::new(),
             all => format!(", trial {} of {all}", self.number),
@@ -453,8 +405,9 @@ impl Running<'_> {
         let local = &ready.local;
         let watched = caveats::watched(self.trial, local);
         let capture = Capture::new(watched, local.processes.clone(), !local.unknown.is_empty());
+        let watch = ready.watch.as_ref();
         let mut recording =
-            Recording::new(trial_dir, names, open_loop, until_steady, capture, self.live)?;
+            Recording::new(trial_dir, names, open_loop, until_steady, capture, watch, self.live)?;
         let driven = drive::run(&drive, vec![Unwitnessed; workers], &mut recording, halt);
         let (recorded, host) = recording.finish()?;
         Ok((driven?.0, recorded, host))
@@ -509,7 +462,7 @@ impl Running<'_> {
         trial_dir.write_json("summary.json", &summary)?;
         write_total(trial_dir, names, driven)?;
         let overall = analyze::overall(&window);
-        self.write_row(&summary, &overall, verdict)?;
+        self.keep_row(row_of(self.number, &summary, &overall, verdict))?;
         manifest.caveats = summary.caveats.clone();
         manifest.end(verdict, failure.clone(), clock::wall());
         trial_dir.write_json("manifest.json", &manifest)?;
@@ -535,34 +488,5 @@ impl Running<'_> {
         let run_dir = self.run_dir.path().to_owned();
         let report = report::build(&run_dir)?;
         Ok(Finished { summary, verdict, failure, run_dir, report })
-    }
-
-    fn write_row(
-        &mut self,
-        summary: &Summary,
-        overall: &analyze::Overall,
-        verdict: Verdict,
-    ) -> Result<(), LabError> {
-        let table = match &mut self.rows {
-            Some(table) => table,
-            rows => rows.insert(TrialsWriter::new(self.run_dir.append(TRIALS_CSV)?)),
-        };
-        let row = TrialRow {
-            trial: self.number,
-            workload: summary.workload.clone(),
-            target: summary.target.kind.clone(),
-            factors: Vec::new(),
-            ops: summary.ops,
-            ops_s: summary.ops_s,
-            duration_s: summary.duration_s,
-            errors: summary.errors,
-            scheduled_rate_s: summary.scheduled_rate_s,
-            service: overall.service,
-            response: overall.response,
-            lag: overall.lag,
-            verdict: verdict.name().to_owned(),
-            caveats: summary.caveats.iter().map(|c| c.code.clone()).collect(),
-        };
-        table.row(&row).map_err(table_failed(&self.run_dir.path().join(TRIALS_CSV)))
     }
 }

@@ -1,8 +1,9 @@
 //! Ends a run when its target has: nobody waits for answers of a process that is gone.
 //!
 //! In: the processes of a deployment and the caller's stop flag. Out: a flag for the data plane,
-//! set when either the caller wants to stop or every process has ended. One of several instances
-//! may die: the others go on.
+//! set when either the caller wants to stop or the target is over. One of several instances of a
+//! ring may die: the others go on. Of databases that know nothing of each other none may: nobody
+//! answers for its rows, and what the others do is no result of the layout.
 
 use stage::ProcessId;
 use std::sync::Arc;
@@ -29,12 +30,19 @@ struct Flags {
 
 impl Watchdog {
     /// Begins to look. Without processes (a target of somebody else) only `stop` is passed on.
-    pub(crate) fn start(processes: Vec<ProcessId>, stop: Arc<AtomicBool>) -> std::io::Result<Self> {
+    /// `apart`: the processes know nothing of each other.
+    pub(crate) fn start(
+        processes: Vec<ProcessId>,
+        apart: bool,
+        stop: Arc<AtomicBool>,
+    ) -> std::io::Result<Self> {
         let (flags, halt) = (Arc::<Flags>::default(), Arc::<AtomicBool>::default());
         let (its_flags, its_halt) = (flags.clone(), halt.clone());
         let look = move || {
             while !its_flags.over.load(Ordering::Relaxed) {
-                let died = !processes.is_empty() && !processes.iter().any(|p| p.is_alive());
+                let mut alive = processes.iter().map(|p| p.is_alive());
+                let goes_on = if apart { alive.all(|one| one) } else { alive.any(|one| one) };
+                let died = !processes.is_empty() && !goes_on;
                 its_flags.died.fetch_or(died, Ordering::Relaxed);
                 its_halt.fetch_or(died || stop.load(Ordering::Relaxed), Ordering::Relaxed);
                 std::thread::sleep(LOOK.to_duration());
@@ -49,7 +57,7 @@ impl Watchdog {
         &self.halt
     }
 
-    /// Whether every process of the target has ended.
+    /// Whether the target is over.
     pub(crate) fn died(&self) -> bool {
         self.flags.died.load(Ordering::Relaxed)
     }
@@ -82,7 +90,7 @@ mod tests {
         let mut children =
             [60, 60].map(|s| Command::new("sleep").arg(s.to_string()).spawn().unwrap());
         let ids = children.iter().map(|c| ProcessId::of(c.id()).unwrap()).collect();
-        let watchdog = Watchdog::start(ids, Arc::default()).unwrap();
+        let watchdog = Watchdog::start(ids, false, Arc::default()).unwrap();
         children[0].kill().unwrap();
         std::thread::sleep(Nanos::from_millis(200).to_duration());
         assert!(!watchdog.died() && !watchdog.halt().load(Ordering::Relaxed));
@@ -92,9 +100,23 @@ mod tests {
     }
 
     #[test]
+    fn it_halts_when_one_of_several_databases_has_ended() {
+        let mut children =
+            [60, 60].map(|s| Command::new("sleep").arg(s.to_string()).spawn().unwrap());
+        let ids = children.iter().map(|c| ProcessId::of(c.id()).unwrap()).collect();
+        let watchdog = Watchdog::start(ids, true, Arc::default()).unwrap();
+        std::thread::sleep(Nanos::from_millis(200).to_duration());
+        assert!(!watchdog.died());
+        children[0].kill().unwrap();
+        assert!(waits_for(|| watchdog.died() && watchdog.halt().load(Ordering::Relaxed)));
+        children[1].kill().unwrap();
+        children.iter_mut().for_each(|c| drop(c.wait()));
+    }
+
+    #[test]
     fn it_passes_the_wish_to_stop_on() {
         let stop = Arc::new(AtomicBool::new(false));
-        let watchdog = Watchdog::start(Vec::new(), stop.clone()).unwrap();
+        let watchdog = Watchdog::start(Vec::new(), false, stop.clone()).unwrap();
         stop.store(true, Ordering::Relaxed);
         assert!(waits_for(|| watchdog.halt().load(Ordering::Relaxed)));
         assert!(!watchdog.died());

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use target::{Config, Handle, Server};
-use units::{CpuId, CpuSet, Nanos};
+use units::{CpuId, Nanos};
 use wire::cql::Consistency;
 use workload::ycsb::{self, Properties};
 
@@ -93,7 +93,7 @@ impl Rig {
             fixed_hosts: false,
             datacenter: None,
             write_into_existing: false,
-            target_cpus: CpuSet::default(),
+            places: Vec::new(),
             client_cpus: std::iter::once(CpuId(0)).collect(),
             load: Load { arrivals, amount: Amount::Ops(200), warm: Nanos::ZERO },
             warm_until_steady: false,
@@ -339,6 +339,26 @@ fn a_marker_that_is_nonsense_is_refused() {
         ));
         let text = refused(rig.simply(reads(&rig)).0);
         assert!(text.contains("ycsb.wideload_marker"), "{text}");
+    }
+}
+
+#[test]
+fn neither_markers_of_others_nor_keyspaces_of_the_database_are_touched() {
+    let mut rig = Rig::new();
+    rig.query(
+        "CREATE KEYSPACE ycsb WITH replication = {'class': 'SimpleStrategy', \
+         'replication_factor': 1}",
+    );
+    rig.query("CREATE TABLE ycsb.wideload_marker (table_name text PRIMARY KEY, v text)");
+    let text = refused(rig.simply(reads(&rig)).0);
+    assert!(text.contains("ycsb.wideload_marker") && text.contains("--keyspace"), "{text}");
+    let tables = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'ycsb'";
+    assert_eq!(rig.query(tables).len(), 1);
+    for keyspace in ["system", "system_schema", "system_auth"] {
+        let table = TableName { keyspace: keyspace.into(), table: "usertable".into() };
+        let trial = Trial { table, write_into_existing: true, ..reads(&rig) };
+        let text = refused(rig.simply(trial).0);
+        assert!(text.contains("the database's own"), "{text}");
     }
 }
 

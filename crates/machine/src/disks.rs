@@ -6,9 +6,12 @@
 
 use crate::parse::choice;
 use crate::source::Source;
+use crate::topology::as_numa_number;
+use serde::Serialize;
+use units::NumaId;
 
 /// A block device that can hold data.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Disk {
     /// As the kernel names it: `nvme0n1`.
     pub name: String,
@@ -22,7 +25,17 @@ pub struct Disk {
     pub nomerges: Option<u32>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
+    /// As the maker calls it.
+    pub model: Option<String>,
+    /// Its size in bytes.
+    pub size_bytes: Option<u64>,
+    /// The NUMA node of its device; `None` where the firmware does not say (-1).
+    #[serde(serialize_with = "as_numa_number")]
+    pub numa: Option<NumaId>,
 }
+
+/// Sysfs counts in these, whatever the device's own sectors are.
+const SECTOR_BYTES: u64 = 512;
 
 const NOT_FOR_DATA: [&str; 5] = ["loop", "ram", "zram", "sr", "fd"];
 
@@ -42,6 +55,13 @@ pub(crate) fn read(source: &Source) -> Vec<Disk> {
                 .and_then(|text| choice(&text).map(str::to_owned)),
             nomerges: source.number(&file("nomerges")),
             write_cache: source.text(&file("write_cache")),
+            model: source
+                .text(&format!("sys/block/{name}/device/model"))
+                .filter(|model| !model.is_empty()),
+            size_bytes: source
+                .number::<u64>(&format!("sys/block/{name}/size"))
+                .and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
+            numa: source.numa_of_device(&format!("sys/block/{name}")),
             name,
         }
     };

@@ -4,13 +4,10 @@
 //! `wideload check`; nothing is judged here. Limits: one moment; what a tree does not hold is
 //! `None` or an empty list.
 
-use crate::disks::{self, Disk};
 use crate::kernel::{self, Sysctls};
-use crate::nics::{self, Nic};
 use crate::parse::field;
 use crate::power::{self, Power};
 use crate::processes::Limits;
-use crate::source::Source;
 use crate::tasks::{self, Tasks};
 use crate::{Machine, ReadError};
 use std::path::Path;
@@ -18,16 +15,12 @@ use std::path::Path;
 /// One host, as its kernel shows it at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
-    /// Its cpus, memory and settings.
+    /// Its cpus, memory, devices and settings.
     pub machine: Machine,
     /// Idle states and energy preferences.
     pub power: Power,
     /// Numbers below `/proc/sys`.
     pub sysctls: Sysctls,
-    /// Block devices that can hold data.
-    pub disks: Vec<Disk>,
-    /// Network interfaces with a device behind them.
-    pub nics: Vec<Nic>,
     /// What runs there.
     pub tasks: Tasks,
     /// Limits of the process that read them, which its children inherit; `None` in a recorded
@@ -40,19 +33,17 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads the host below `root`: `/` for this one, else a recorded tree.
+    /// Reads the host below `root`: `/` for this one, else a recorded tree or an archive of one.
     ///
     /// # Errors
     /// As [`Machine::read`]. Single missing files are no error.
     pub fn read(root: &Path) -> Result<Self, ReadError> {
-        let machine = Machine::read(root)?;
-        let source = Source::new(root);
+        let source = crate::open(root)?;
+        let machine = Machine::of(&source, root)?;
         let cpuinfo = source.text("proc/cpuinfo").unwrap_or_default();
         Ok(Self {
             power: power::read(&source, &machine.online),
             sysctls: kernel::read(&source),
-            disks: disks::read(&source),
-            nics: nics::read(&source),
             tasks: tasks::read(&source),
             limits: source.text("proc/self/limits").map(|text| Limits::parse(&text)),
             microcode: field(&cpuinfo, &["microcode"]).map(str::to_owned),

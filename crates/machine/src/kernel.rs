@@ -9,8 +9,6 @@ use crate::source::Source;
 pub struct Sysctls {
     /// `vm.max_map_count`.
     pub max_map_count: Option<u64>,
-    /// `vm.zone_reclaim_mode`; absent on kernels without NUMA.
-    pub zone_reclaim_mode: Option<u32>,
     /// `vm.min_free_kbytes`, in bytes.
     pub min_free_bytes: Option<u64>,
     /// `net.core.somaxconn`.
@@ -35,7 +33,6 @@ pub(crate) fn read(source: &Source) -> Sysctls {
     let min_free_kib: Option<u64> = number("vm/min_free_kbytes");
     Sysctls {
         max_map_count: number("vm/max_map_count"),
-        zone_reclaim_mode: source.number("proc/sys/vm/zone_reclaim_mode"),
         min_free_bytes: min_free_kib.and_then(|kib| kib.checked_mul(1024)),
         somaxconn: number("net/core/somaxconn"),
         rmem_max_bytes: number("net/core/rmem_max"),

@@ -3,6 +3,7 @@
 //! Input: procfs and the rest of sysfs. Output: [`Settings`], for the manifest: the things that
 //! make two results differ on equal hardware.
 
+use crate::numa::{HugePages, huge_pages};
 use crate::parse::{choice, field, kib};
 use crate::source::Source;
 use serde::{Serialize, Serializer};
@@ -41,6 +42,13 @@ pub struct Settings {
     pub clock_source: Option<String>,
     /// `kernel.numa_balancing`: 0 off, 1 on, 2 memory tiering.
     pub numa_balancing: Option<u32>,
+    /// `vm.zone_reclaim_mode`: whether a NUMA node frees its own memory before another one's is
+    /// taken; absent on kernels without NUMA.
+    pub zone_reclaim_mode: Option<u32>,
+    /// Huge pages that are set aside on the whole machine.
+    pub huge_pages: Vec<HugePages>,
+    /// Highest clock of the fastest cpu.
+    pub frequency_mhz_max: Option<u32>,
     /// CPU vulnerability -> what the kernel does about it.
     pub mitigations: BTreeMap<String, String>,
     /// Whether this is a guest.
@@ -56,6 +64,8 @@ pub struct Virtualisation {
     pub sys_vendor: Option<String>,
     /// DMI product.
     pub product_name: Option<String>,
+    /// Firmware: its maker, version and date.
+    pub bios: Option<String>,
 }
 
 pub(crate) fn read(source: &Source, cpus: &CpuSet) -> Settings {
@@ -83,12 +93,16 @@ pub(crate) fn read(source: &Source, cpus: &CpuSet) -> Settings {
         clock_source: source
             .text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         numa_balancing: source.number("proc/sys/kernel/numa_balancing"),
+        zone_reclaim_mode: source.number("proc/sys/vm/zone_reclaim_mode"),
+        huge_pages: huge_pages(source, "sys/kernel/mm/hugepages"),
+        frequency_mhz_max: frequency_mhz_max(source, cpus),
         mitigations: mitigations(source),
         virtualisation: Virtualisation {
             hypervisor_flag: field(&cpuinfo, &["flags"])
                 .map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
             sys_vendor: source.text("sys/class/dmi/id/sys_vendor"),
             product_name: source.text("sys/class/dmi/id/product_name"),
+            bios: bios(source),
         },
     }
 }
@@ -105,6 +119,20 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
         let part = field(cpuinfo, &["CPU part"])?;
         Some(format!("implementer {implementer} part {part}"))
     })
+}
+
+fn bios(source: &Source) -> Option<String> {
+    let field = |name: &str| source.text(&format!("sys/class/dmi/id/bios_{name}"));
+    let words: Vec<_> = ["vendor", "version", "date"].into_iter().filter_map(field).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn frequency_mhz_max(source: &Source, cpus: &CpuSet) -> Option<u32> {
+    let khz = |cpu: units::CpuId| -> Option<u32> {
+        let dir = format!("sys/devices/system/cpu/cpu{}/cpufreq", cpu.0);
+        source.number(&format!("{dir}/cpuinfo_max_freq"))
+    };
+    cpus.iter().filter_map(khz).max().map(|khz| khz / 1000)
 }
 
 fn governors(source: &Source, cpus: &CpuSet) -> BTreeMap<String, CpuSet> {

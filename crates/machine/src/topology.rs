@@ -1,16 +1,21 @@
-//! Where each cpu sits: package, die, core, siblings, NUMA node, last-level cache.
+//! Where each cpu sits: package, die, core, siblings, NUMA node, last-level cache; what kind of
+//! core it is.
 //!
-//! Input: `sys/devices/system/{cpu,node}`. Output: [`Cpu`] and [`Numa`].
+//! Input: `sys/devices/system/cpu`, on hybrid x86 also `sys/devices/cpu_{core,atom,lowpower}`.
+//! Output: [`Cpu`]s and [`CoreKind`]s. Source: the kernel's
+//! Documentation/admin-guide/cputopology.rst.
 //! Limits: a last-level cache is named by its lowest cpu, because the kernel's own ids are
-//! missing before 4.11; caches behind the memory side are not seen.
+//! missing before 4.11.
 
-use crate::parse;
+use crate::caches::Cache;
+use crate::numa::Numa;
+use crate::places::Place;
 use crate::source::Source;
 use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 use units::{CpuId, CpuSet, NumaId};
 
-const CPU_DIR: &str = "sys/devices/system/cpu";
-const NUMA_DIR: &str = "sys/devices/system/node";
+pub(crate) const CPU_DIR: &str = "sys/devices/system/cpu";
 /// No kernel numbers its cpus beyond this; a larger directory name is an accident.
 const CPUS_MAX: u32 = 65_536;
 
@@ -36,19 +41,25 @@ pub struct Cpu {
     pub llc: Option<u32>,
 }
 
-/// A NUMA node: some have cpus and no memory, some memory and no cpus.
+impl Cpu {
+    /// Where it sits.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        Place { package: self.package, die: self.die, numa: self.numa, llc: self.llc }
+    }
+}
+
+/// Cores that differ from others of the machine (hybrid designs).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Numa {
-    /// The kernel's number; may be sparse.
-    #[serde(serialize_with = "as_bare_numa_number")]
-    pub id: NumaId,
+pub struct CoreKind {
+    /// `performance`, `efficiency`, `low-power` on x86; numbers of maker and part on Arm
+    /// (`0x41:0xd85`), else what the kernel calls them.
+    pub name: String,
+    /// The greatest of the kernel's relative capacities of its cpus, 1024 = the fastest cpu.
+    pub capacity: Option<u32>,
     /// Its online cpus.
     #[serde(serialize_with = "as_list")]
     pub cpus: CpuSet,
-    /// Its memory, in bytes.
-    pub memory_bytes: Option<u64>,
-    /// Distances to the NUMA nodes in ascending order, 10 = local (ACPI SLIT).
-    pub distances: Vec<u32>,
 }
 
 /// The plugged-in and the scheduled cpus. Without sysfs, those of `/proc/cpuinfo`.
@@ -82,65 +93,139 @@ fn from_cpuinfo(source: &Source) -> CpuSet {
         .collect()
 }
 
-pub(crate) fn numa(source: &Source) -> Vec<Numa> {
-    source
-        .numbered(NUMA_DIR, "node")
-        .into_iter()
-        .map(|n| {
-            let dir = format!("{NUMA_DIR}/node{n}");
-            let (list, mask) = (format!("{dir}/cpulist"), format!("{dir}/cpumap"));
-            let memory = source.text(&format!("{dir}/meminfo"));
-            let distances = source.text(&format!("{dir}/distance")).unwrap_or_default();
-            Numa {
-                id: NumaId(n),
-                cpus: source.cpus(&[&list], &[&mask]).unwrap_or_default(),
-                memory_bytes: memory.and_then(|text| parse::kib(&text, "MemTotal")),
-                distances: distances.split_whitespace().filter_map(|d| d.parse().ok()).collect(),
-            }
-        })
-        .collect()
+/// All of `present`, ascending.
+pub(crate) fn cpus(source: &Source, present: &CpuSet, numa: &[Numa], caches: &[Cache]) -> Vec<Cpu> {
+    let mut cpus: Vec<Cpu> = present.iter().map(|id| cpu(source, id, numa, caches)).collect();
+    number_packages(source, &mut cpus);
+    cpus
 }
 
-pub(crate) fn cpu(source: &Source, id: CpuId, numa: &[Numa]) -> Cpu {
+fn cpu(source: &Source, id: CpuId, numa: &[Numa], caches: &[Cache]) -> Cpu {
     let dir = format!("{CPU_DIR}/cpu{}/topology", id.0);
     // Unknown is written as -1, which is no u32.
     let number = |name: &str| source.number(&format!("{dir}/{name}"));
-    let path = |name: &str| format!("{dir}/{name}");
-    let siblings = source
-        .cpus(
-            &[&path("core_cpus_list"), &path("thread_siblings_list")],
-            &[&path("core_cpus"), &path("thread_siblings")],
-        )
-        .filter(|cpus| cpus.contains(id))
-        .unwrap_or_else(|| [id].into_iter().collect());
     Cpu {
         id,
         package: number("physical_package_id"),
         die: number("die_id"),
         core: number("core_id"),
-        siblings,
+        siblings: siblings(source, id),
         numa: numa.iter().find(|numa| numa.cpus.contains(id)).map(|numa| numa.id),
-        llc: llc(source, id),
+        llc: llc(caches, id),
+    }
+}
+
+/// The cpus of the core of `id`, itself among them.
+pub(crate) fn siblings(source: &Source, id: CpuId) -> CpuSet {
+    let path = |name: &str| format!("{CPU_DIR}/cpu{}/topology/{name}", id.0);
+    source
+        .cpus_with(
+            id,
+            &[&path("core_cpus_list"), &path("thread_siblings_list")],
+            &[&path("core_cpus"), &path("thread_siblings")],
+        )
+        .unwrap_or_else(|| [id].into_iter().collect())
+}
+
+/// Where packages have no number (-1) but their cpus are told, the lowest of these is the number.
+/// Kernels that know nothing of packages repeat the core there: then there is none.
+fn number_packages(source: &Source, cpus: &mut [Cpu]) {
+    let path = |cpu: &Cpu, name: &str| format!("{CPU_DIR}/cpu{}/topology/{name}", cpu.id.0);
+    let together = |cpu: &Cpu| {
+        source.number::<i32>(&path(cpu, "physical_package_id")).filter(|id| *id == -1)?;
+        source.cpus_with(
+            cpu.id,
+            &[&path(cpu, "package_cpus_list"), &path(cpu, "core_siblings_list")],
+            &[&path(cpu, "package_cpus"), &path(cpu, "core_siblings")],
+        )
+    };
+    let packages: Vec<Option<CpuSet>> = cpus.iter().map(together).collect();
+    let tells = |(cpu, package): (&Cpu, &Option<CpuSet>)| {
+        package.as_ref().is_some_and(|package| *package != cpu.siblings)
+    };
+    if cpus.iter().zip(&packages).any(tells) {
+        for (cpu, package) in cpus.iter_mut().zip(packages) {
+            cpu.package = cpu.package.or_else(|| Some(package?.iter().next()?.0));
+        }
     }
 }
 
 /// The lowest cpu that shares the highest cache level of `id` which holds data.
-fn llc(source: &Source, id: CpuId) -> Option<u32> {
-    let dir = format!("{CPU_DIR}/cpu{}/cache", id.0);
-    source
-        .numbered(&dir, "index")
+fn llc(caches: &[Cache], id: CpuId) -> Option<u32> {
+    let holds_data = caches.iter().filter(|cache| cache.holds_data() && cache.cpus.contains(id));
+    Some(holds_data.max_by_key(|cache| cache.level)?.cpus.iter().next()?.0)
+}
+
+/// The kinds of cores, the fastest first; empty where all are alike or the kernel does not tell.
+pub(crate) fn kinds(source: &Source, online: &CpuSet) -> Vec<CoreKind> {
+    let capacity = |cpu: CpuId| source.number(&format!("{CPU_DIR}/cpu{}/cpu_capacity", cpu.0));
+    let capacities: BTreeMap<CpuId, u32> =
+        online.iter().filter_map(|cpu| Some((cpu, capacity(cpu)?))).collect();
+    let found =
+        [by_pmu(source), by_type(source), by_part(source, online), by_capacity(&capacities)];
+    let mut kinds: Vec<CoreKind> = found
         .into_iter()
-        .filter_map(|n| {
-            let file = |name: &str| format!("{dir}/index{n}/{name}");
-            if source.text(&file("type")).is_some_and(|kind| kind == "Instruction") {
-                return None;
-            }
-            let level: u32 = source.number(&file("level"))?;
-            let cpus = source.cpus(&[&file("shared_cpu_list")], &[&file("shared_cpu_map")])?;
-            Some((level, cpus.iter().next()?.0))
+        .find(|kinds| kinds.len() > 1)
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, cpus)| {
+            let cpus = cpus.intersection(online);
+            let capacity = cpus.iter().filter_map(|cpu| capacities.get(&cpu)).max().copied();
+            CoreKind { name, capacity, cpus }
         })
-        .max_by_key(|(level, _)| *level)
-        .map(|(_, cpu)| cpu)
+        .filter(|kind| !kind.cpus.is_empty())
+        .collect();
+    // Stable: where capacities are unknown the order in which they were found stays.
+    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.capacity));
+    if kinds.len() > 1 { kinds } else { Vec::new() }
+}
+
+type Named = Vec<(String, CpuSet)>;
+
+/// Hybrid x86 has one performance monitoring unit a kind.
+fn by_pmu(source: &Source) -> Named {
+    [("cpu_core", "performance"), ("cpu_atom", "efficiency"), ("cpu_lowpower", "low-power")]
+        .into_iter()
+        .filter_map(|(unit, name)| {
+            let cpus = source.cpus(&[&format!("sys/devices/{unit}/cpus")], &[])?;
+            Some((name.to_owned(), cpus))
+        })
+        .collect()
+}
+
+/// Proposed for Linux and shipped by some: `cpu/types/intel_core_0/{cpulist,cpumap}`.
+fn by_type(source: &Source) -> Named {
+    let dir = format!("{CPU_DIR}/types");
+    let kind = |name: String| {
+        let (list, mask) = (format!("{dir}/{name}/cpulist"), format!("{dir}/{name}/cpumap"));
+        Some((name, source.cpus(&[&list], &[&mask])?))
+    };
+    source.names(&dir).into_iter().filter_map(kind).collect()
+}
+
+/// Arm's main id register names implementer, part and revision; part and implementer make a kind.
+fn by_part(source: &Source, online: &CpuSet) -> Named {
+    let mut parts: BTreeMap<(u64, u64), Vec<CpuId>> = BTreeMap::new();
+    for cpu in online.iter() {
+        let path = format!("{CPU_DIR}/cpu{}/regs/identification/midr_el1", cpu.0);
+        let register = source
+            .text(&path)
+            .and_then(|text| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok());
+        if let Some(midr) = register {
+            parts.entry((midr >> 24 & 0xff, midr >> 4 & 0xfff)).or_default().push(cpu);
+        }
+    }
+    let name = |(implementer, part)| format!("{implementer:#x}:{part:#x}");
+    parts.into_iter().map(|(part, cpus)| (name(part), cpus.into_iter().collect())).collect()
+}
+
+fn by_capacity(capacities: &BTreeMap<CpuId, u32>) -> Named {
+    let mut kinds: BTreeMap<u32, Vec<CpuId>> = BTreeMap::new();
+    for (cpu, capacity) in capacities {
+        kinds.entry(*capacity).or_default().push(*cpu);
+    }
+    let name = |capacity| format!("capacity {capacity}");
+    kinds.into_iter().map(|(size, cpus)| (name(size), cpus.into_iter().collect())).collect()
 }
 
 /// In a manifest a cpu set is the kernel's list form: `0-3,8`.
@@ -152,10 +237,16 @@ fn as_number<S: Serializer>(id: &CpuId, serializer: S) -> Result<S::Ok, S::Error
     serializer.serialize_u32(id.0)
 }
 
-fn as_bare_numa_number<S: Serializer>(id: &NumaId, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_bare_numa_number<S: Serializer>(
+    id: &NumaId,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.serialize_u32(id.0)
 }
 
-fn as_numa_number<S: Serializer>(id: &Option<NumaId>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_numa_number<S: Serializer>(
+    id: &Option<NumaId>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     id.map(|id| id.0).serialize(serializer)
 }

@@ -30,7 +30,7 @@ fn a_tree_without_anything_says_nothing() {
     let facts = Facts::read(dir.path()).unwrap();
     assert_eq!(facts.power, machine::Power::default());
     assert_eq!(facts.sysctls, machine::Sysctls::default());
-    assert!(facts.disks.is_empty() && facts.nics.is_empty());
+    assert!(facts.machine.disks.is_empty() && facts.machine.nics.is_empty());
     assert_eq!(facts.tasks, Tasks::default());
     assert_eq!((facts.limits, facts.microcode, facts.swap_used_bytes), (None, None, None));
     assert!(Facts::read(Path::new("/no/such/tree")).is_err());
@@ -75,7 +75,7 @@ fn disks_for_data_are_told_from_others() {
         ("sys/block/sdb/size", "1000\n"),
         ("sys/block/srv-disk/size", "1000\n"),
     ]);
-    let disks = Facts::read(dir.path()).unwrap().disks;
+    let disks = Facts::read(dir.path()).unwrap().machine.disks;
     let names: Vec<_> = disks.iter().map(|disk| disk.name.as_str()).collect();
     assert_eq!(names, ["nvme0n1", "sdb", "srv-disk"]);
     assert_eq!(disks[0].scheduler.as_deref(), Some("none"));
@@ -99,7 +99,7 @@ fn interfaces_without_a_device_are_left_out() {
         ("sys/class/net/ens1/mtu", "9000\n"),
         ("sys/class/net/ens1/operstate", "up\n"),
     ]);
-    let nics = Facts::read(dir.path()).unwrap().nics;
+    let nics = Facts::read(dir.path()).unwrap().machine.nics;
     let ens1 = Nic {
         name: "ens1".into(),
         up: Some(true),
@@ -108,6 +108,9 @@ fn interfaces_without_a_device_are_left_out() {
         numa: Some(NumaId(3)),
         rx_queues: 0,
         tx_queues: 0,
+        driver: None,
+        firmware: None,
+        irqs: Vec::new(),
     };
     let eth0 = Nic {
         name: "eth0".into(),
@@ -117,6 +120,9 @@ fn interfaces_without_a_device_are_left_out() {
         numa: None,
         rx_queues: 1,
         tx_queues: 2,
+        driver: None,
+        firmware: None,
+        irqs: Vec::new(),
     };
     assert_eq!(nics, [ens1, eth0]);
 }

@@ -25,18 +25,24 @@ const MAGNITUDE_COARSE: u32 = 7;
 /// that are zero and appear when touched; smaller ones it clears itself, which touches them all.
 const COUNTS_MIN: usize = 16 * 1024 + 64;
 
-/// A histogram of durations. Allocates when made and never again.
+/// A histogram of durations. Allocates when made and never again. Beside the counts it is one cache
+/// line, because every operation touches three of them.
 #[derive(Debug, Clone)]
+#[repr(align(64))]
 pub struct Latency {
     counts: Box<[u64]>,
-    magnitude: u32,
-    count: u64,
     /// Of the values as recorded, not of their buckets; exact, so that the mean is.
     sum_ns: u128,
-    min_ns: u64,
-    max_ns: u64,
+    count: u64,
     clamped: u64,
+    /// Index of the least bucket that holds something; `u32::MAX` when none does.
+    least: u32,
+    /// Index of the largest one; 0 when none does.
+    largest: u32,
+    magnitude: u32,
 }
+
+const _: () = assert!(size_of::<Latency>() == 64);
 
 /// A bucket that holds something: the values from `low` to `high`, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,12 +79,12 @@ impl Latency {
         let len = (index_of(LATENCY_MAX.0, magnitude) + 1).max(COUNTS_MIN);
         Self {
             counts: vec![0; len].into_boxed_slice(),
-            magnitude,
-            count: 0,
             sum_ns: 0,
-            min_ns: u64::MAX,
-            max_ns: 0,
+            count: 0,
             clamped: 0,
+            least: u32::MAX,
+            largest: 0,
+            magnitude,
         }
     }
 
@@ -91,25 +97,35 @@ impl Latency {
     /// Adds one value. Above [`LATENCY_MAX`] it counts as that, and in [`Self::clamped`].
     #[inline]
     pub fn record(&mut self, value: Nanos) {
-        self.record_n(value, 1);
+        let index = index_of(value.0, self.magnitude);
+        // Beyond the last bucket only for values above the limit. Counters of 64 bits do not
+        // overflow one by one.
+        match self.counts.get_mut(index) {
+            Some(count) if value <= LATENCY_MAX => *count = count.wrapping_add(1),
+            _ => return self.record_n(value, 1),
+        }
+        self.count = self.count.wrapping_add(1);
+        self.sum_ns = self.sum_ns.wrapping_add(u128::from(value.0));
+        self.least = self.least.min(index as u32);
+        self.largest = self.largest.max(index as u32);
     }
 
     /// Adds one value `n` times.
-    #[inline]
+    #[cold]
     pub fn record_n(&mut self, value: Nanos, n: u64) {
+        if n == 0 {
+            return;
+        }
         let ns = value.0.min(LATENCY_MAX.0);
-        // The index is in range by construction; `get_mut` keeps the compiler from adding a panic
-        // to the hot path.
-        if let Some(count) = self.counts.get_mut(index_of(ns, self.magnitude)) {
+        let index = index_of(ns, self.magnitude);
+        if let Some(count) = self.counts.get_mut(index) {
             *count = count.saturating_add(n);
         }
         self.count = self.count.saturating_add(n);
         self.sum_ns = self.sum_ns.saturating_add(u128::from(ns) * u128::from(n));
-        if n > 0 {
-            self.min_ns = self.min_ns.min(ns);
-            self.max_ns = self.max_ns.max(ns);
-        }
-        self.clamped = self.clamped.saturating_add(if value.0 > LATENCY_MAX.0 { n } else { 0 });
+        self.least = self.least.min(index as u32);
+        self.largest = self.largest.max(index as u32);
+        self.clamped = self.clamped.saturating_add(if value > LATENCY_MAX { n } else { 0 });
     }
 
     /// Adds `n` values at the middle of the bucket with that index; false when there is none.
@@ -144,8 +160,8 @@ impl Latency {
         }
         self.count = self.count.saturating_add(other.count);
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
-        self.min_ns = self.min_ns.min(other.min_ns);
-        self.max_ns = self.max_ns.max(other.max_ns);
+        self.least = self.least.min(other.least);
+        self.largest = self.largest.max(other.largest);
         self.clamped = self.clamped.saturating_add(other.clamped);
     }
 
@@ -157,8 +173,8 @@ impl Latency {
         }
         self.count = 0;
         self.sum_ns = 0;
-        self.min_ns = u64::MAX;
-        self.max_ns = 0;
+        self.least = u32::MAX;
+        self.largest = 0;
         self.clamped = 0;
     }
 
@@ -193,7 +209,7 @@ impl Latency {
         if self.count == 0 {
             return Nanos::ZERO;
         }
-        Nanos(range_of(index_of(self.min_ns, self.magnitude), self.magnitude).0)
+        Nanos(range_of(self.least as usize, self.magnitude).0)
     }
 
     /// Largest value, rounded up to its bucket, as HdrHistogram gives it, so that no percentile
@@ -203,7 +219,7 @@ impl Latency {
         if self.count == 0 {
             return Nanos::ZERO;
         }
-        Nanos(range_of(index_of(self.max_ns, self.magnitude), self.magnitude).1)
+        Nanos(range_of(self.largest as usize, self.magnitude).1)
     }
 
     /// The value that the share `q` (0 to 1) of all values does not exceed, rounded up to its
@@ -246,7 +262,7 @@ impl Latency {
         if self.count == 0 {
             return 0..0;
         }
-        index_of(self.min_ns, self.magnitude)..index_of(self.max_ns, self.magnitude) + 1
+        self.least as usize..self.largest as usize + 1
     }
 }
 

@@ -6,6 +6,7 @@
 //! described in `docs/FORMAT.md`.
 
 mod caveat;
+pub mod events;
 pub mod hlog;
 mod latency;
 pub mod manifest;

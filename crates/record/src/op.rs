@@ -60,7 +60,7 @@ impl OpRecord {
 
     /// Records one finished operation. Of a [`Outcome::NotSent`] one only `response` counts, the
     /// time it waited.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, outcome: Outcome, service: Nanos, response: Nanos, lag: Nanos) {
         self.outcomes[outcome.index()] += 1;
         if outcome == Outcome::Ok {

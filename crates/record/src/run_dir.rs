@@ -31,8 +31,14 @@ pub const LATENCY_HLOG: &str = "latency.hlog";
 pub const COUNTERS_CSV: &str = "counters.csv";
 /// What was done over time, in blocks, warm-up included.
 pub const BLOCKS_CSV: &str = "blocks.csv";
+/// What happened to the target meanwhile, where something did.
+pub const EVENTS_CSV: &str = "events.csv";
 /// A row per trial.
 pub const TRIALS_CSV: &str = "trials.csv";
+/// What an experiment was asked for.
+pub const EXPERIMENT_TOML: &str = "experiment.toml";
+/// The figures of an experiment's trials together.
+pub const OUTCOME_JSON: &str = "outcome.json";
 /// Raw text of sources and logs, in a trial.
 pub const RAW: &str = "raw";
 /// The report.
@@ -249,6 +255,17 @@ impl RunDir {
             return Err(error);
         }
         Ok(Self(Place::of(path)?))
+    }
+
+    /// Opens the directory of a run that goes on.
+    ///
+    /// # Errors
+    /// [`RunDirError`] when it is no directory or cannot be opened.
+    pub fn reopen(path: &Path) -> Result<Self, RunDirError> {
+        match path.is_dir() {
+            true => Ok(Self(Place::of(path.to_owned())?)),
+            false => Err(RunDirError::NotDirectory { path: path.to_owned() }),
+        }
     }
 
     /// The directory.

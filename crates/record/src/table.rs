@@ -25,7 +25,7 @@ impl TableError {
     }
 }
 
-fn failed(table: &'static str) -> impl Fn(csv::Error) -> TableError {
+pub(crate) fn failed(table: &'static str) -> impl Fn(csv::Error) -> TableError {
     move |source| TableError { table, source }
 }
 
@@ -69,6 +69,20 @@ fn stat_fields(stats: Option<Stats>) -> [String; 6] {
         Some(s) => [s.mean, s.p50, s.p90, s.p99, s.p999, s.max].map(|us| us.to_string()),
         None => Default::default(),
     }
+}
+
+/// Whether `trials.csv` has a column of this name whatever is varied: no factor may be called so.
+#[must_use]
+pub fn is_own_column(name: &str) -> bool {
+    const BEFORE: [&str; 8] =
+        ["trial", "workload", "target", "ops", "ops_s", "duration_s", "errors", "scheduled_rate_s"];
+    let is_stat = |kind: &str| {
+        let stat = name.strip_prefix(kind).and_then(|rest| rest.strip_prefix("_us_"));
+        stat.is_some_and(|stat| STATS.contains(&stat))
+    };
+    BEFORE.contains(&name)
+        || ["verdict", "caveats"].contains(&name)
+        || ["service", "response", "lag"].into_iter().any(is_stat)
 }
 
 /// Writes `trials.csv`. The header comes with the first row, which decides the factors.

@@ -287,6 +287,8 @@
       const bar = clamp((this.box.right - this.box.left) / bars * 0.7, 1, 40);
       return this.visible().map((line) => {
         let [path, marks, pen, last] = ["", "", false, -Infinity];
+        // Few points are measurements, of which each has its mark.
+        const every = this.data.style === "dots" || line.x.length <= 16 ? 0 : 80;
         line.x.forEach((value, i) => {
           const y = line.y[i];
           if (y === null || (this.data.y.scale === "log" && y <= 0)) { pen = false; return; }
@@ -297,7 +299,7 @@
             return;
           }
           path += `${pen ? " " : "M"}${px.toFixed(1)} ${py.toFixed(1)}`;
-          if (!pen || px - last >= 80 || this.data.style === "dots") {
+          if (!this.attends(line) && (!pen || px - last >= every)) {
             marks += glyph(line.colour, px, py, 3.2);
             last = px;
           }
@@ -307,6 +309,12 @@
         const curve = `<path class="line c${line.colour} ${line.dash}" d="${path}"/>`;
         return `${this.data.style === "dots" ? "" : curve}<path class="glyph c${line.colour}" d="${marks}"/>`;
       }).join("");
+    }
+
+    /// Whether it goes with a solid line of its colour: its interval, its law.
+    attends(line) {
+      const leads = (other) => other.dash === "" && other.colour === line.colour;
+      return line.dash !== "" && this.lines.some(leads);
     }
 
     areas() {

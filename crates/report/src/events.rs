@@ -1,7 +1,8 @@
 //! What happened in a run, and when: stretches of the interval log and of the counters that stand
 //! out.
 //!
-//! Input: every interval of `latency.hlog` as a [`Moment`], and the counters; output: events with
+//! Input: every interval of `latency.hlog` as a [`Moment`], the counters, and what `events.csv`
+//! tells of the target; output: events with
 //! their time in seconds since the start of the window, in the order of time. They are found in
 //! the intervals as written, not in the bins that are drawn: a pause of one second is found in a
 //! run of twelve hours.
@@ -13,6 +14,7 @@ use crate::counters::Metric;
 use crate::number::{grouped, latency, percent, short};
 use crate::series::{LAST_SHARE_MIN, Moment};
 use record::Outcome;
+use record::events::EventKind;
 
 /// Events that are listed.
 pub(crate) const EVENTS_MAX: usize = 30;
@@ -40,6 +42,12 @@ pub(crate) enum Kind {
     ConnectionsLost,
     /// More than a few operations did not end ok.
     Errors,
+    /// Hosts came or went.
+    Ring,
+    /// The table was changed.
+    Schema,
+    /// A host was up or down, says the target.
+    Status,
     /// Far below the usual throughput.
     Drop,
     /// Far above the usual p99.
@@ -63,6 +71,9 @@ impl Kind {
             Self::NoSuccess => "no success",
             Self::ConnectionsLost => "connections lost",
             Self::Errors => "many errors",
+            Self::Ring => "ring change",
+            Self::Schema => "schema change",
+            Self::Status => "host status",
             Self::Drop => "throughput drop",
             Self::Slow => "slow",
             Self::Late => "late answers",
@@ -81,8 +92,13 @@ pub(crate) struct Event {
 }
 
 /// The events of a trial in the order of time, and how many more there were.
-pub(crate) fn find(moments: &[Moment], counters: &[Metric]) -> (Vec<Event>, usize) {
+pub(crate) fn find(
+    moments: &[Moment],
+    counters: &[Metric],
+    told: &[record::events::Event],
+) -> (Vec<Event>, usize) {
     let mut events = pauses(moments);
+    events.extend(told.iter().filter(|event| event.t_s >= 0.0).map(of_target));
     events.extend(stretches(moments, Kind::NoSuccess, |m| m.ok() == 0, no_success_text));
     let failing = |m: &Moment| m.ok() > 0 && m.errors() as f64 > m.ok() as f64 * ERRORS_MIN;
     events.extend(stretches(moments, Kind::Errors, failing, errors_text));
@@ -97,6 +113,17 @@ pub(crate) fn find(moments: &[Moment], counters: &[Metric]) -> (Vec<Event>, usiz
     events.truncate(EVENTS_MAX);
     events.sort_by(|a, b| a.from_s.total_cmp(&b.from_s).then(a.kind.cmp(&b.kind)));
     (events, more)
+}
+
+/// What was learnt of the target at a moment.
+fn of_target(told: &record::events::Event) -> Event {
+    let kind = match told.kind {
+        EventKind::Ring | EventKind::Unread => Kind::Ring,
+        EventKind::Schema => Kind::Schema,
+        EventKind::Status => Kind::Status,
+    };
+    // A moment has to be wide enough to be hit.
+    Event { kind, from_s: told.t_s, to_s: told.t_s + 1.0, text: told.text.clone() }
 }
 
 /// Holes between intervals: an interval without any sample has no line in the log.
@@ -256,7 +283,7 @@ mod tests {
     fn a_steady_run_has_no_events() {
         let moments: Vec<_> =
             (0..60).map(|s| moment(s, 1000 + s % 7, 0, 500.0 + s as f64)).collect();
-        assert_eq!(find(&moments, &[]), (Vec::new(), 0));
+        assert_eq!(find(&moments, &[], &[]), (Vec::new(), 0));
     }
 
     #[test]
@@ -270,7 +297,7 @@ mod tests {
         moments[30] = moment(30, 1000, 0, 9000.0);
         moments[40] = moment(40, 100, 0, 500.0);
         moments.drain(50..52);
-        let (events, more) = find(&moments, &[]);
+        let (events, more) = find(&moments, &[], &[]);
         let expected = [
             (Kind::Errors, 10.0, 12.0),
             (Kind::NoSuccess, 20.0, 21.0),
@@ -286,7 +313,16 @@ mod tests {
     #[test]
     fn a_window_that_begins_with_silence_says_so() {
         let moments: Vec<_> = (3..20).map(|s| moment(s, 1000, 0, 500.0)).collect();
-        assert_eq!(kinds(&find(&moments, &[]).0), [(Kind::Nothing, 0.0, 3.0)]);
+        assert_eq!(kinds(&find(&moments, &[], &[]).0), [(Kind::Nothing, 0.0, 3.0)]);
+    }
+
+    #[test]
+    fn what_the_target_told_is_marked_where_it_was_learnt() {
+        let told = |t_s, kind| record::events::Event { t_s, kind, text: "x joined".to_owned() };
+        let told = [told(-3.0, EventKind::Ring), told(7.5, EventKind::Ring)];
+        let (events, _) = find(&[], &[], &told);
+        assert_eq!(kinds(&events), [(Kind::Ring, 7.5, 8.5)]);
+        assert_eq!((events[0].text.as_str(), events[0].kind.is_bad()), ("x joined", false));
     }
 
     #[test]
@@ -294,7 +330,7 @@ mod tests {
         let moments: Vec<_> = (0..60)
             .map(|s| moment(s, 1000, 0, if s % 3 == 0 { 90_000.0 } else { 100.0 }))
             .collect();
-        assert_eq!(find(&moments, &[]).0, []);
+        assert_eq!(find(&moments, &[], &[]).0, []);
     }
 
     #[test]
@@ -316,7 +352,7 @@ mod tests {
             let steal = if second > 3 { 0.2 } else { 0.0 };
             add(t_s, "procfs", "steal", steal, "share");
         }
-        let (events, _) = find(&[], &counters.metrics);
+        let (events, _) = find(&[], &counters.metrics, &[]);
         let expected =
             [(Kind::ConnectionsLost, 2.0, 3.0), (Kind::Late, 3.0, 4.0), (Kind::Steal, 4.0, 5.0)];
         assert_eq!(kinds(&events), expected);
@@ -328,7 +364,7 @@ mod tests {
         let mut moments: Vec<_> =
             (0..400).map(|s| moment(s, 1000, if s % 4 == 0 { 50 } else { 0 }, 500.0)).collect();
         moments.remove(333);
-        let (events, more) = find(&moments, &[]);
+        let (events, more) = find(&moments, &[], &[]);
         assert_eq!((events.len(), more), (EVENTS_MAX, 71));
         assert!(events.iter().any(|e| e.kind == Kind::Nothing));
     }

@@ -16,6 +16,7 @@ mod facts;
 mod glossary;
 mod load;
 mod number;
+mod outcome;
 mod page;
 mod plots;
 mod series;

@@ -5,10 +5,13 @@
 
 use crate::ReportError;
 use crate::counters::Counters;
+use crate::outcome::Outcome;
 use crate::series::{self, Timeline};
+use record::events::{Event, read_events};
 use record::hlog::{self, HlogReader};
 use record::run_dir::{
-    COUNTERS_CSV, LATENCY_HLOG, MANIFEST, SUMMARY, TOTAL_HLOG, TRIALS_CSV, trials,
+    COUNTERS_CSV, EVENTS_CSV, LATENCY_HLOG, MANIFEST, OUTCOME_JSON, SUMMARY, TOTAL_HLOG,
+    TRIALS_CSV, trials,
 };
 use record::table::{TrialRow, each_counter, read_trials};
 use record::{Latency, Manifest, Summary};
@@ -25,6 +28,8 @@ const COUNTER_ROWS_MAX: usize = 4_000_000;
 const TABLE_BYTES_MAX: u64 = 256 << 20;
 /// Rows of `trials.csv` that are read.
 const TRIAL_ROWS_MAX: usize = 10_000;
+/// Rows of `events.csv` that are read.
+const EVENT_ROWS_MAX: usize = 10_000;
 /// Trials with plots; the others are rows of the table of trials.
 const DETAILED_MAX: usize = 6;
 /// Points of all lines over time together; more trials get fewer each, so that the page stays
@@ -36,6 +41,8 @@ const BINS_MAX: usize = 1200;
 pub(crate) struct Run {
     pub(crate) manifest: Manifest,
     pub(crate) trials: Vec<Trial>,
+    /// Of an experiment.
+    pub(crate) outcome: Option<Outcome>,
     /// The rows of `trials.csv`.
     pub(crate) table: Vec<TrialRow>,
     /// What of the run itself could not be read, and why.
@@ -59,6 +66,8 @@ pub(crate) struct Trial {
     pub(crate) totals: Vec<(String, Latency)>,
     pub(crate) timeline: Timeline,
     pub(crate) counters: Counters,
+    /// What happened to the target.
+    pub(crate) told: Vec<Event>,
     pub(crate) detailed: bool,
     /// What could not be read, and why.
     pub(crate) notes: Vec<String>,
@@ -83,7 +92,8 @@ pub(crate) fn run(dir: &Path) -> Result<Run, ReportError> {
     let mut notes = Vec::new();
     let table = table(&dir.join(TRIALS_CSV));
     let table = noted(&mut notes, TRIALS_CSV, table).unwrap_or_default();
-    Ok(Run { manifest, trials, table, notes })
+    let outcome = noted(&mut notes, OUTCOME_JSON, json(&dir.join(OUTCOME_JSON))).flatten();
+    Ok(Run { manifest, trials, outcome, table, notes })
 }
 
 /// Reads a trial; with that many bins over time when it is shown in detail.
@@ -96,6 +106,7 @@ fn trial(number: u32, dir: &Path, detailed: Option<usize>) -> Trial {
         totals: Vec::new(),
         timeline: Timeline::default(),
         counters: Counters::default(),
+        told: Vec::new(),
         detailed: detailed.is_some(),
         notes: Vec::new(),
     };
@@ -106,6 +117,8 @@ fn trial(number: u32, dir: &Path, detailed: Option<usize>) -> Trial {
         trial.timeline = noted(&mut notes, LATENCY_HLOG, timeline).flatten().unwrap_or_default();
         let counters = counters(&dir.join(COUNTERS_CSV), &mut notes);
         trial.counters = noted(&mut notes, COUNTERS_CSV, counters).unwrap_or_default();
+        let told = told(&dir.join(EVENTS_CSV));
+        trial.told = noted(&mut notes, EVENTS_CSV, told).unwrap_or_default();
     }
     trial.notes = notes;
     trial
@@ -157,6 +170,12 @@ fn table(path: &Path) -> Result<Vec<TrialRow>, String> {
     let Some(file) = open(path)? else { return Ok(Vec::new()) };
     let file = BufReader::new(file.take(TABLE_BYTES_MAX));
     read_trials(file, TRIAL_ROWS_MAX).map(|(rows, _)| rows).map_err(|e| e.to_string())
+}
+
+fn told(path: &Path) -> Result<Vec<Event>, String> {
+    let Some(file) = open(path)? else { return Ok(Vec::new()) };
+    let file = BufReader::new(file.take(TABLE_BYTES_MAX));
+    read_events(file, EVENT_ROWS_MAX).map_err(|e| e.to_string())
 }
 
 fn counters(path: &Path, notes: &mut Vec<String>) -> Result<Counters, String> {

@@ -11,6 +11,7 @@ use crate::facts::{self, Group};
 use crate::glossary::Used;
 use crate::load::{Run, Trial};
 use crate::number::{grouped, latency, percent, short, significant};
+use crate::outcome::{Outcome, Shown};
 use crate::plots::{self, Plots, response_given};
 use crate::series::{LAST_SHARE_MIN, Moment};
 use crate::tables::{self, LatencyRow};
@@ -45,6 +46,8 @@ struct Page {
     seeded: Option<String>,
     run: String,
     caveats: Vec<Caveat>,
+    outcome: Option<Shown>,
+    outcome_charts: Vec<Drawn>,
     trials: Option<Trials>,
     trial_charts: Vec<Drawn>,
     details: Vec<Detail>,
@@ -100,6 +103,7 @@ struct Listed {
 /// A run with its plots.
 pub(crate) struct Report<'a> {
     run: &'a Run,
+    outcome: Vec<Chart>,
     trials: Vec<Chart>,
     plots: Vec<(&'a Trial, Plots)>,
 }
@@ -109,12 +113,14 @@ impl<'a> Report<'a> {
     pub(crate) fn new(run: &'a Run) -> Self {
         let detailed = run.detailed().count();
         let plots = run.detailed().map(|trial| (trial, plots::of(trial, detailed))).collect();
-        Self { run, trials: plots::of_trials(run), plots }
+        let outcome = run.outcome.as_ref().map_or_else(Vec::new, Outcome::charts);
+        Self { run, outcome, trials: plots::of_trials(run), plots }
     }
 
     /// Every plot of the page.
     pub(crate) fn charts(&self) -> impl Iterator<Item = &Chart> {
-        self.trials.iter().chain(self.plots.iter().flat_map(|(_, plots)| plots.charts()))
+        let of_trials = self.outcome.iter().chain(&self.trials);
+        of_trials.chain(self.plots.iter().flat_map(|(_, plots)| plots.charts()))
     }
 
     /// The page.
@@ -141,6 +147,9 @@ impl<'a> Report<'a> {
         let (run, manifest) = (self.run, &self.run.manifest);
         let summary = run.trials.iter().find_map(|trial| trial.summary.as_ref());
         let title = match summary {
+            Some(s) if run.outcome.is_some() => {
+                format!("{} on {}", manifest.name, target_text(&s.target))
+            }
             Some(s) => format!("{} on {}", s.workload, target_text(&s.target)),
             None => manifest.name.clone(),
         };
@@ -164,6 +173,8 @@ impl<'a> Report<'a> {
             seeded: seeded(manifest),
             run: shell_line(&[summary.map_or("RUN", |s| s.run.as_str()).to_owned()]),
             caveats: manifest.caveats.clone(),
+            outcome: run.outcome.as_ref().map(Outcome::shown),
+            outcome_charts: draw(&self.outcome),
             trials: several.then(|| trials::table(run)),
             trial_charts: draw(&self.trials),
             details: self.plots.iter().map(|(trial, p)| detail(trial, p, manifest)).collect(),
@@ -267,8 +278,12 @@ fn stand_in(target: &Target) -> Option<String> {
     ))
 }
 
-/// Caveats of the run and its trials; one that is in both counts once.
+/// Caveats of the run and its trials; one that is in both counts once. The run of an experiment has
+/// each that a trial of it has.
 fn caveat_count(run: &Run) -> usize {
+    if run.outcome.is_some() {
+        return run.manifest.caveats.len();
+    }
     let mut all: Vec<&Caveat> = run.manifest.caveats.iter().collect();
     for caveat in run.trials.iter().filter_map(|t| t.summary.as_ref()).flat_map(|s| &s.caveats) {
         if !all.contains(&caveat) {

@@ -50,7 +50,8 @@ impl Plots {
 pub(crate) fn of(trial: &Trial, detailed: usize) -> Plots {
     let prefix = format!("trial-{:04}", trial.number);
     let rate_kept = trial.summary.as_ref().is_none_or(response_given);
-    let (events, events_more) = events::find(&trial.timeline.moments, &trial.counters.metrics);
+    let (events, events_more) =
+        events::find(&trial.timeline.moments, &trial.counters.metrics, &trial.told);
     let metrics = trial.counters.scaled();
     let lines = 3 * metrics.len().max(1) * detailed.max(1);
     let points = (COUNTER_POINTS / lines).clamp(COUNTER_LINE_POINTS.0, COUNTER_LINE_POINTS.1);

@@ -5,7 +5,7 @@
 //! decides on light and dark; a mark per colour and dashes tell lines apart without colours. Every
 //! text that comes from outside is escaped here.
 
-use crate::chart::{COLOURS, Chart, Line, Style};
+use crate::chart::{COLOURS, Chart, Dash, Line, Style};
 use std::fmt::Write;
 
 const WIDTH: f64 = 720.0;
@@ -19,6 +19,8 @@ const BOTTOM: f64 = 42.0;
 const EDGE: f64 = 16.0;
 /// Distance of the marks on a line.
 const MARK_EVERY: f64 = 80.0;
+/// Lines of so many points have a mark on each.
+const MARKED_MAX: usize = 16;
 /// Numbers of events closer than this are not written.
 const NUMBER_EVERY: f64 = 15.0;
 
@@ -145,6 +147,12 @@ fn draw_line(chart: &Chart, line: &Line, svg: &mut String) {
     let (mut path, mut glyphs) = (String::new(), String::new());
     let (mut pen_down, mut last) = (false, f64::NEG_INFINITY);
     let bar = bar_width(line.points.len());
+    // Few points are measurements, of which each has its mark.
+    let few = chart.style == Style::Dots || line.points.len() <= MARKED_MAX;
+    let every = if few { 0.0 } else { MARK_EVERY };
+    // It goes with a solid line of its colour: its interval, its law.
+    let leads = |other: &Line| other.dash == Dash::Solid && other.colour == line.colour;
+    let attends = line.dash != Dash::Solid && chart.lines.iter().any(leads);
     for (x_value, y_value) in &line.points {
         let place = y_value.and_then(|y| Some((x_at(chart, *x_value)?, y_at(chart, y)?)));
         let Some((x, y)) = place else {
@@ -158,7 +166,7 @@ fn draw_line(chart: &Chart, line: &Line, svg: &mut String) {
         }
         // Without a letter the coordinates go on with the line.
         let _ = write!(path, "{}{x:.1} {y:.1}", if pen_down { ' ' } else { 'M' });
-        if !pen_down || x - last >= MARK_EVERY || chart.style == Style::Dots {
+        if !attends && (!pen_down || x - last >= every) {
             glyphs.push_str(&glyph(colour, x, y, 3.2));
             last = x;
         }

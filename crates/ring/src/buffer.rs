@@ -21,9 +21,14 @@ impl SendBuffer {
     #[inline]
     pub fn space(&mut self, size: usize) -> &mut [u8] {
         if self.bytes.len() - self.filled < size {
-            self.bytes.resize(self.filled + size, 0);
+            self.grow(size);
         }
         &mut self.bytes[self.filled..]
+    }
+
+    #[cold]
+    fn grow(&mut self, size: usize) {
+        self.bytes.resize(self.filled + size, 0);
     }
 
     /// Bytes that [`Self::space`] can give without growing.

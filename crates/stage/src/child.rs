@@ -6,12 +6,12 @@
 //! signalled: until then the kernel cannot give its pid to another process, so that no signal
 //! goes astray. Limits: what the program itself has moved to another group is not ended.
 
-use crate::exec::Program;
+use crate::exec::{MemoryPolicy, Program};
 use crate::output::Output;
 use crate::process::ProcessId;
 use crate::ready::{self, ReadyError};
 use crate::usage::{self, Usage};
-use crate::verify::{self, VerifyError};
+use crate::verify::{self, PagesPerNuma, VerifyError};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid,
 };
@@ -34,6 +34,7 @@ pub struct Child {
     id: ProcessId,
     name: String,
     cpus: CpuSet,
+    memory: MemoryPolicy,
     output: Output,
     exit: Option<ExitStatus>,
     left: bool,
@@ -59,6 +60,7 @@ impl Child {
                 id,
                 name: program.name(),
                 cpus: program.cpus.clone(),
+                memory: program.memory.clone(),
                 output,
                 exit: None,
                 left: false,
@@ -130,12 +132,24 @@ impl Child {
         ready::wait(self, addr, timeout)
     }
 
-    /// Checks that every thread may run on exactly the cpus that were asked for.
+    /// Checks that every thread may run on exactly the cpus that were asked for, and has the memory
+    /// policy that was asked for.
     ///
     /// # Errors
     /// Names the first thread that may not, or says that the process is gone.
     pub fn verify(&self) -> Result<(), VerifyError> {
-        verify::verify(self.pid(), &self.cpus)
+        verify::threads(self.pid(), &self.cpus, &self.memory)
+    }
+
+    /// Checks also that its pages lie where its memory policy says, at least
+    /// [`crate::PAGES_SHARE_MIN`] of them; and tells where they lie. Its memory is to be in use by
+    /// then.
+    ///
+    /// # Errors
+    /// As for [`Self::verify`], and the share that lies elsewhere.
+    pub fn verify_pages(&self) -> Result<PagesPerNuma, VerifyError> {
+        self.verify()?;
+        verify::pages(self.pid(), &self.memory)
     }
 
     /// What it has used up to now; `None` once it has ended.

@@ -1,8 +1,9 @@
 //! Starting a program on its cpus, tied to the life of this process or made to outlive it.
 //!
-//! Input: [`Program`]. Output: [`Child`], already confined when its first instruction runs, in
-//! its own process group, with no standard input, its output going to its log, and no other
-//! descriptor: what goes on after this process must not hold a lock of whoever started that.
+//! Input: [`Program`]. Output: [`Child`], already confined to its cpus and its memory when its
+//! first instruction runs, in its own process group, with no standard input, its output going to
+//! its log, and no other descriptor: what goes on after this process must not hold a lock of
+//! whoever started that.
 //!
 //! Source: prctl(2) PR_SET_PDEATHSIG, setsid(2), sched_setaffinity(2). The kernel sends the death
 //! signal when the *thread* that forked ends, so all forks are done by one thread that never does.
@@ -10,8 +11,14 @@
 //! not the processes that the program has started; every other end takes the whole group along.
 #![allow(unsafe_code)]
 
+mod memory;
+
+pub use memory::{MemoryPolicy, Place};
+
 use crate::child::Child;
 use crate::output::Output;
+use crate::verify::field;
+use memory::Request;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal, setsid};
 use rustix::thread::{CpuSet as Mask, sched_setaffinity};
@@ -37,6 +44,8 @@ pub struct Program {
     pub argv: Vec<OsString>,
     /// The cpus that all its threads stay on.
     pub cpus: CpuSet,
+    /// Where its memory comes from.
+    pub memory: MemoryPolicy,
     /// The file that its output is appended to, with host, instance and ms since the start
     /// before each line; as it is when the program is to outlive this one.
     pub log: PathBuf,
@@ -88,6 +97,22 @@ pub enum SpawnError {
         program: String,
         /// What was asked.
         cpus: CpuSet,
+    },
+    /// The kernel does not take the memory policy.
+    #[error(
+        "cannot give '{program}' memory by the policy {policy}: {cause}; this process may use the \
+         NUMA nodes {allowed} (Mems_allowed_list in /proc/self/status), and a container may forbid \
+         set_mempolicy(2)"
+    )]
+    MemoryRefused {
+        /// The program.
+        program: String,
+        /// What was asked.
+        policy: MemoryPolicy,
+        /// Mems_allowed_list.
+        allowed: String,
+        /// The kernel's answer.
+        cause: io::Error,
     },
     /// The log file cannot be written.
     #[error(
@@ -161,7 +186,16 @@ fn start(program: &Program, life: Life) -> Result<Child, SpawnError> {
         }
         _ => SpawnError::Exec { program: name.clone(), cause },
     };
-    let mut os = fork_and_exec(command).map_err(failed)?;
+    let forked = fork_and_exec(command, program.memory.request());
+    let mut os = forked.map_err(|failure| match failure {
+        Failure::Exec(cause) => failed(cause),
+        Failure::Memory(cause) => SpawnError::MemoryRefused {
+            program: name.clone(),
+            policy: program.memory.clone(),
+            allowed: allowed_numas(),
+            cause,
+        },
+    })?;
     let heard = output.listen(os.stdout.take(), os.stderr.take());
     // From here on dropping the child kills it.
     let child = Child::new(os, program, output).map_err(failed)?;
@@ -221,27 +255,52 @@ fn confine(command: &mut Command, mask: Mask, life: Life) {
 /// The variable that `wideload run` takes a password from.
 const PASSWORD: &str = "WIDELOAD_PASSWORD";
 
-type Job = (Command, SyncSender<io::Result<OsChild>>);
+/// The NUMA nodes that this process may take memory from, in words.
+fn allowed_numas() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    field(&status, "Mems_allowed_list").unwrap_or("(unknown)").to_owned()
+}
+
+/// Why nothing was forked.
+enum Failure {
+    Memory(io::Error),
+    Exec(io::Error),
+}
+
+struct Job {
+    command: Command,
+    memory: Request,
+    answer: SyncSender<Result<OsChild, Failure>>,
+}
+
+impl Job {
+    /// The memory policy is that of this thread meanwhile, because a child inherits it and an error
+    /// is told apart from those of the child itself.
+    fn carry_out(mut self) {
+        let forked = self.memory.during(|| self.command.spawn().map_err(Failure::Exec));
+        let forked = forked.map_err(Failure::Memory).flatten();
+        // Whoever asked is waiting for this.
+        let _ = self.answer.send(forked);
+    }
+}
 
 /// Forks on the one thread that lives as long as the process; see the head of this module.
-fn fork_and_exec(command: Command) -> io::Result<OsChild> {
+fn fork_and_exec(command: Command, memory: Request) -> Result<OsChild, Failure> {
     static FORKER: Mutex<Option<Sender<Job>>> = Mutex::new(None);
-    let gone = || io::Error::other("the thread that starts programs has ended");
+    let gone = || Failure::Exec(io::Error::other("the thread that starts programs has ended"));
     let (answer, answered) = sync_channel(1);
     {
         let mut forker = FORKER.lock().unwrap_or_else(PoisonError::into_inner);
         if forker.is_none() {
             let (sender, jobs) = channel::<Job>();
-            std::thread::Builder::new().name("stage-fork".into()).spawn(move || {
-                for (mut command, answer) in jobs {
-                    // Whoever asked is waiting for this.
-                    let _ = answer.send(command.spawn());
-                }
-            })?;
+            let thread = std::thread::Builder::new().name("stage-fork".into());
+            thread
+                .spawn(move || jobs.into_iter().for_each(Job::carry_out))
+                .map_err(Failure::Exec)?;
             *forker = Some(sender);
         }
         let sender = forker.as_ref().ok_or_else(gone)?;
-        sender.send((command, answer)).map_err(|_| gone())?;
+        sender.send(Job { command, memory, answer }).map_err(|_| gone())?;
     }
     answered.recv().map_err(|_| gone())?
 }

@@ -9,6 +9,7 @@
 pub mod cassandra;
 mod child;
 pub mod dirs;
+pub mod emit;
 mod exec;
 pub mod listener;
 mod lock;
@@ -21,8 +22,8 @@ pub mod usage;
 mod verify;
 
 pub use child::{Child, TerminateError};
-pub use exec::{Program, SpawnError, spawn, spawn_detached};
+pub use exec::{MemoryPolicy, Place, Program, SpawnError, spawn, spawn_detached};
 pub use process::{ProcessId, SignalError};
 pub use ready::{ReadyError, ensure_free};
 pub use rustix::process::Signal;
-pub use verify::VerifyError;
+pub use verify::{PAGES_SHARE_MIN, PagesPerNuma, VerifyError};

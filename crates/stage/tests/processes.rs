@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use machine::Machine;
-use stage::{Child, ProcessId, Program, ReadyError, Signal, SpawnError, VerifyError, spawn};
+use stage::{
+    Child, MemoryPolicy, ProcessId, Program, ReadyError, Signal, SpawnError, VerifyError, spawn,
+};
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::ExitStatusExt;
@@ -12,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 use tempfile::TempDir;
-use units::{CpuId, CpuSet, Nanos, clock};
+use units::{CpuId, CpuSet, Nanos, NumaId, NumaSet, clock};
 
 const GRACE: Nanos = Nanos::from_secs(10);
 
@@ -26,6 +28,7 @@ fn program(dir: &TempDir, argv: &[&str]) -> Program {
         instance: "test-1".into(),
         argv: argv.iter().map(Into::into).collect(),
         cpus: allowed().iter().take(1).collect(),
+        memory: MemoryPolicy::Local,
         log: dir.path().join("child.log"),
     }
 }
@@ -185,6 +188,26 @@ fn usage_grows_with_work() {
 }
 
 #[test]
+fn a_child_takes_its_memory_from_where_it_was_told() {
+    let machine = Machine::read(Path::new("/")).unwrap();
+    let Some(numa) = machine.numa.iter().find(|numa| numa.memory_bytes > Some(0)) else {
+        println!("skipped: this kernel shows no NUMA node with memory");
+        return;
+    };
+    let dir = TempDir::new().unwrap();
+    let numas: NumaSet = [numa.id].into_iter().collect();
+    for memory in [MemoryPolicy::Bind(numas.clone()), MemoryPolicy::Interleave(numas.clone())] {
+        let child = spawn(&Program { memory, ..program(&dir, &["sleep", "600"]) }).unwrap();
+        let pages = child.verify_pages().unwrap();
+        assert_eq!(pages.share_on(&numas), Some(1.0), "{pages}");
+    }
+    // The thread that forks has its own policy back.
+    let child = spawn(&program(&dir, &["sleep", "600"])).unwrap();
+    let maps = std::fs::read_to_string(format!("/proc/{}/numa_maps", child.pid())).unwrap();
+    assert!(maps.lines().all(|line| line.split(' ').nth(1) == Some("default")), "{maps}");
+}
+
+#[test]
 fn what_cannot_start_says_why() {
     let dir = TempDir::new().unwrap();
     let good = program(&dir, &["sleep", "600"]);
@@ -195,6 +218,13 @@ fn what_cannot_start_says_why() {
         (Program { cpus: CpuSet::default(), ..good.clone() }, "at least one"),
         (Program { cpus: [CpuId(5000)].into_iter().collect(), ..good.clone() }, "5000"),
         (Program { cpus: offline, ..good.clone() }, "Cpus_allowed_list"),
+        (
+            Program {
+                memory: MemoryPolicy::Bind(std::iter::once(NumaId(900)).collect()),
+                ..good.clone()
+            },
+            "bind:900",
+        ),
         (Program { log: dir.path().join("no/dir/log"), ..good }, "no/dir/log"),
     ];
     for (program, said) in cases {

@@ -12,6 +12,8 @@
 //!   all other levels by the one replica.
 //! - Storage `null` is a mock ([`Storage::Null`]): writes are answered without being done or their
 //!   values looked at, reads by one row that is always the same.
+//! - With [`Config::serial`] it is a mock too: each operation holds one lock of the server for so
+//!   long, so that capacity and scaling over instances are known.
 //! - Memory is bounded: beyond `memory_max` (approximate bytes) writes that add are answered
 //!   Overloaded, deletes beyond nine eighths of it.
 //! - A request is carried out in one go on its connection's thread: a scan of a large table without
@@ -55,6 +57,7 @@ mod plan;
 mod read;
 mod restrict;
 mod select;
+mod serial;
 mod server;
 mod session;
 mod store;

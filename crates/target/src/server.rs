@@ -7,12 +7,17 @@
 //! and what it still sends is dropped for up to two seconds, so that the error is not lost to a
 //! reset.
 //!
+//! With a serial part (see `serial`) answers wait for their moment, in order; the loop sleeps until
+//! the first one's, and a peer's waiting answers count as its backlog.
+//!
 //! Limit: a connection stays with its thread, however unevenly clients use theirs.
 
 use crate::counters::{Counter, Counters};
 use crate::engine::{Clock, Engine, EngineConfig, Storage};
+use crate::serial::{HELD_BYTES, Held, Serial, first_frame};
 use crate::session::{After, Session, SessionLimits};
 use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring};
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -43,6 +48,8 @@ pub struct Config {
     pub backlog_max: usize,
     /// Where the time of TTLs and default timestamps comes from.
     pub clock: Clock,
+    /// Each operation holds one lock of the server for so long: a mock of known capacity.
+    pub serial: Option<Nanos>,
 }
 
 impl Config {
@@ -60,6 +67,7 @@ impl Config {
             prepared_max: 10_000,
             backlog_max: 4 << 20,
             clock: Clock::System,
+            serial: None,
         }
     }
 }
@@ -151,9 +159,10 @@ impl Server {
     pub fn run(self, stop: &AtomicBool) -> Result<(), ServeError> {
         let failed = |source| ServeError::Loop { address: self.address, source };
         let connections = AtomicUsize::new(0);
+        let serial = self.config.serial.map(Serial::new);
         let mut workers = Vec::new();
         for _ in 0..self.config.threads.max(1) {
-            let worker = Worker::new(&self.config, &self.engine, &connections);
+            let worker = Worker::new(&self.config, &self.engine, &connections, serial.as_ref());
             workers.push(worker.map_err(failed)?);
         }
         let rings = workers.iter_mut().map(|worker| worker.ring.mailbox());
@@ -253,6 +262,8 @@ struct Peer {
     paused: bool,
     /// Nothing is answered any more; closed at this time at the latest.
     closing_at: Option<Nanos>,
+    /// What the answers that are held back take.
+    held_bytes: usize,
 }
 
 /// One thread of the server.
@@ -269,6 +280,10 @@ struct Worker<'a> {
     events_seen: u64,
     /// Connections whose `closing_at` is set.
     lingering: Vec<ConnectionId>,
+    /// Of all threads.
+    serial: Option<&'a Serial>,
+    /// Answers that wait for their moment, by which they are in order.
+    held: VecDeque<Held>,
 }
 
 impl<'a> Worker<'a> {
@@ -276,6 +291,7 @@ impl<'a> Worker<'a> {
         config: &'a Config,
         engine: &'a Arc<Engine>,
         connections: &'a AtomicUsize,
+        serial: Option<&'a Serial>,
     ) -> io::Result<Self> {
         let receive_max = config.frame_size_max + HEADER_SIZE;
         let sizes = BufferSizes { send: BUFFER_BYTES, receive: BUFFER_BYTES, receive_max };
@@ -289,13 +305,17 @@ impl<'a> Worker<'a> {
             out: Vec::new(),
             events_seen: engine.events.published(),
             lingering: Vec::new(),
+            serial,
+            held: VecDeque::new(),
         })
     }
 
     fn serve(&mut self, stop: &AtomicBool) -> io::Result<()> {
         let mut events = Vec::new();
         while !stop.load(Ordering::Relaxed) {
-            self.ring.wait(Some(Nanos(clock::now().0 + TICK.0)), &mut events)?;
+            let tick = Nanos(clock::now().0 + TICK.0);
+            let until = self.held.front().map_or(tick, |held| held.until.min(tick));
+            self.ring.wait(Some(until), &mut events)?;
             for event in events.drain(..) {
                 match event {
                     Event::Accepted { connection, .. } => self.accept(connection),
@@ -305,6 +325,7 @@ impl<'a> Worker<'a> {
                     Event::Connected { .. } => {}
                 }
             }
+            self.release();
             if self.events_seen != self.engine.events.published() {
                 self.publish();
             }
@@ -327,14 +348,23 @@ impl<'a> Worker<'a> {
         if self.peers.len() <= id.index() {
             self.peers.resize_with(id.index() + 1, || None);
         }
-        self.peers[id.index()] = Some(Peer { session, paused: false, closing_at: None });
+        let peer = Peer { session, paused: false, closing_at: None, held_bytes: 0 };
+        self.peers[id.index()] = Some(peer);
     }
 
     fn close(&mut self, id: ConnectionId) {
         self.ring.close(id);
         if self.peers.get_mut(id.index()).is_some_and(|peer| peer.take().is_some()) {
             self.connections.fetch_sub(1, Ordering::Relaxed);
+            // The id may be given again.
+            self.held.retain(|held| held.connection != id);
         }
+    }
+
+    /// More waits to be sent to the peer than it may.
+    fn is_backlogged(&self, id: ConnectionId) -> bool {
+        let held = self.peers.get(id.index()).and_then(Option::as_ref).map_or(0, |p| p.held_bytes);
+        self.ring.unsent(id) + held > self.config.backlog_max
     }
 
     /// Answers what has arrived, as long as the peer takes the answers.
@@ -345,7 +375,7 @@ impl<'a> Worker<'a> {
             }
             // The kernel may have taken all at once, and then no event follows.
             let paused = matches!(self.peers.get(id.index()), Some(Some(p)) if p.paused);
-            if !paused || self.ring.unsent(id) > self.config.backlog_max {
+            if !paused || self.is_backlogged(id) {
                 break;
             }
         }
@@ -356,14 +386,14 @@ impl<'a> Worker<'a> {
 
     /// Answers whole frames into the send buffer until there are no more or the backlog is full.
     fn answer_frames(&mut self, id: ConnectionId) -> io::Result<()> {
-        let Some(Some(peer)) = self.peers.get_mut(id.index()) else { return Ok(()) };
         loop {
+            let backlog = self.is_backlogged(id);
+            let Some(Some(peer)) = self.peers.get_mut(id.index()) else { return Ok(()) };
             if peer.closing_at.is_some() {
                 let size = self.ring.received(id).len();
                 self.ring.consume(id, size);
                 return Ok(());
             }
-            let backlog = self.ring.unsent(id) > self.config.backlog_max;
             if backlog != peer.paused {
                 peer.paused = backlog;
                 self.ring.pause_receiving(id, backlog)?;
@@ -372,15 +402,46 @@ impl<'a> Worker<'a> {
                 return Ok(());
             }
             self.out.clear();
-            let (size, after) = peer.session.receive(self.ring.received(id), &mut self.out);
+            let received = self.ring.received(id);
+            let (offered, serial) = match self.serial {
+                Some(serial) => {
+                    let (frame, is_operation) = first_frame(received);
+                    (frame, is_operation.then_some(serial))
+                }
+                None => (received, None),
+            };
+            let (size, after) = peer.session.receive(offered, &mut self.out);
             self.ring.consume(id, size);
-            self.ring.filling(id).append(|buffer| buffer.extend_from_slice(&self.out));
+            match serial {
+                Some(serial) => {
+                    let (until, bytes) = (serial.queue(clock::now()), self.out.clone());
+                    peer.held_bytes += bytes.len() + HELD_BYTES;
+                    self.held.push_back(Held { until, connection: id, bytes });
+                }
+                None => self.ring.filling(id).append(|buffer| buffer.extend_from_slice(&self.out)),
+            }
             if after == After::Close {
                 peer.closing_at = Some(Nanos(clock::now().0 + LINGER.0));
                 self.lingering.push(id);
             }
             if size == 0 {
                 return Ok(());
+            }
+        }
+    }
+
+    /// Sends the answers whose moment has come.
+    fn release(&mut self) {
+        let now = clock::now();
+        while self.held.front().is_some_and(|held| held.until <= now) {
+            let Some(Held { connection, bytes, .. }) = self.held.pop_front() else { return };
+            if let Some(Some(peer)) = self.peers.get_mut(connection.index()) {
+                peer.held_bytes -= bytes.len() + HELD_BYTES;
+            }
+            self.ring.filling(connection).append(|buffer| buffer.extend_from_slice(&bytes));
+            let is_due = |h: &Held| h.connection == connection && h.until <= now;
+            if !self.held.front().is_some_and(is_due) {
+                self.resume(connection);
             }
         }
     }

@@ -6,13 +6,13 @@
 
 mod affinity;
 pub mod clock;
-mod cpuset;
+mod idset;
 mod parse;
 mod quantity;
 mod secret;
 
 pub use affinity::{cpus_of_current_thread, pin_current_thread};
-pub use cpuset::{CpuId, CpuSet, NumaId};
+pub use idset::{CpuId, CpuSet, Id, IdSet, NumaId, NumaSet};
 pub use parse::ParseError;
 pub use quantity::{Bytes, Count, Nanos, Rate};
 pub use secret::{Credentials, Secret};

@@ -1,7 +1,7 @@
 //! Exit status of the program (design section 7): 0 also with caveats, 1 ended early or too many
 //! errors, 2 usage, 3 environment, 130 Ctrl-C.
 
-use lab::LabError;
+use lab::{LabError, PlanError};
 use stage::cassandra::StartError;
 use stage::state::StateError;
 
@@ -50,6 +50,15 @@ impl From<StateError> for Exit {
                 Self::usage(error)
             }
             _ => Self::environment(error),
+        }
+    }
+}
+
+impl From<PlanError> for Exit {
+    fn from(error: PlanError) -> Self {
+        match error.is_environment() {
+            true => Self::environment(error),
+            false => Self::usage(error),
         }
     }
 }

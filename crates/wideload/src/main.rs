@@ -24,8 +24,12 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(Box<cmd::run::Args>),
+    Topo(cmd::topo::Args),
+    Scale(Box<cmd::scale::Args>),
+    Lab(cmd::lab::Args),
     Check(Box<cmd::check::Args>),
     Calibrate(cmd::calibrate::Args),
+    Plan(Box<cmd::plan::Args>),
     Up(Box<cmd::up::Args>),
     Down(cmd::down::Args),
     Ps(cmd::ps::Args),
@@ -41,8 +45,12 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.verb {
         Verb::Run(args) => cmd::run::main(&args),
+        Verb::Topo(args) => cmd::topo::main(&args),
+        Verb::Scale(args) => cmd::scale::main(&args),
+        Verb::Lab(args) => cmd::lab::main(&args),
         Verb::Check(args) => cmd::check::main(&args),
         Verb::Calibrate(args) => cmd::calibrate::main(&args),
+        Verb::Plan(args) => cmd::plan::main(&args),
         Verb::Up(args) => cmd::up::main(&args),
         Verb::Down(args) => cmd::down::main(&args),
         Verb::Ps(args) => cmd::ps::main(&args),

@@ -11,12 +11,17 @@ const ERROR_CHARS_MAX: usize = 4000;
 
 /// An error as it may go to a terminal: what would steer it is spelled out, and it has an end.
 pub(crate) fn tame(error: &str) -> String {
+    tame_all(error).chars().take(ERROR_CHARS_MAX).collect()
+}
+
+/// A text of any length, with what would steer a terminal spelled out.
+pub(crate) fn tame_all(text: &str) -> String {
     let spelled = |c: char| match c {
         '\n' => vec![c],
         c if c.is_control() => c.escape_default().collect(),
         c => vec![c],
     };
-    error.chars().flat_map(spelled).take(ERROR_CHARS_MAX).collect()
+    text.chars().flat_map(spelled).collect()
 }
 
 /// Prints a result. A reader that has gone away (`| head`, a closed terminal) has seen what it

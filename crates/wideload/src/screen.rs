@@ -25,8 +25,22 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
+    /// Of trials of any kind, one after the other.
+    pub(crate) fn of_experiment(current: Current) -> Self {
+        Self::showing(false, None, false, current)
+    }
+
     /// `current` is told the run directory.
     pub(crate) fn new(trial: &Trial, current: Current) -> Self {
+        let open_loop = matches!(trial.load.arrivals, Arrivals::Open { .. });
+        let ops = match trial.load.amount {
+            Amount::Ops(ops) => Some(ops),
+            Amount::Duration(_) | Amount::EveryKey => None,
+        };
+        Self::showing(open_loop, ops, trial.warm_until_steady, current)
+    }
+
+    fn showing(open_loop: bool, ops: Option<u64>, until_steady: bool, current: Current) -> Self {
         let target = match std::io::stderr().is_terminal() {
             true => ProgressDrawTarget::stderr_with_hz(4),
             false => ProgressDrawTarget::hidden(),
@@ -36,15 +50,12 @@ impl Screen {
         Self {
             bar,
             loading: false,
-            open_loop: matches!(trial.load.arrivals, Arrivals::Open { .. }),
-            ops: match trial.load.amount {
-                Amount::Ops(ops) => Some(ops),
-                Amount::Duration(_) | Amount::EveryKey => None,
-            },
+            open_loop,
+            ops,
             done: 0,
             figures: String::new(),
             current,
-            until_steady: trial.warm_until_steady,
+            until_steady,
             steady: false,
         }
     }

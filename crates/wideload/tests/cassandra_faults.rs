@@ -60,7 +60,9 @@ fn assert_complete(summary: &Summary) {
 #[test]
 fn a_run_tells_the_truth_of_a_cassandra_that_stalls_dies_and_comes_back_or_not() {
     let home = Home::new();
-    let up = ["--listen", "127.72.1.1", "--heap", "1GiB"];
+    // A freeze is to be late answers, not the server's own timeouts: that of a write is 2 s.
+    let patient = ["cassandra.write_request_timeout=10s", "cassandra.read_request_timeout=10s"];
+    let up = ["--listen", "127.72.1.1", "--heap", "1GiB", "--set", patient[0], "--set", patient[1]];
     let Some(mut cluster) = Cluster::up(&home, &up) else { return };
     let warm = [&ROWS[..], &["--ops", "120k", "--warm", "0s", "--threads", "64"]].concat();
     let ended = cluster.run(&warm);

@@ -4,7 +4,7 @@
 
 mod rig;
 
-use rig::{Home, Process, Serve, eventually};
+use rig::{Home, Process, Serve, eventually, secret};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -86,24 +86,12 @@ fn pass(mut client: TcpStream, target: SocketAddr, let_in: &AtomicUsize) -> Opti
     Some(())
 }
 
-/// Every file below, and no file that cannot be read.
 fn assert_in_no_file(directory: &Path) -> usize {
-    let mut files = 0;
-    for entry in fs::read_dir(directory).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() && !path.is_symlink() {
-            files += assert_in_no_file(&path);
-        } else if path.is_file() {
-            files += 1;
-            let bytes = fs::read(&path).unwrap();
-            assert!(!has_secret(&bytes), "the secret is in {}", path.display());
-        }
-    }
-    files
+    secret::assert_in_no_file(directory, SECRET)
 }
 
 fn has_secret(bytes: &[u8]) -> bool {
-    bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes())
+    secret::has(bytes, SECRET)
 }
 
 /// Looks at all that `ps` could show, until the program has ended; how often it looked.

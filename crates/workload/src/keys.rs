@@ -4,6 +4,8 @@
 //! (hashed). Source: YCSB CoreWorkload.buildKeyName, Utils.fnvhash64. Limits: key numbers below
 //! 2^62; padding up to 100 digits.
 
+use crate::digits::{self, Digits};
+
 /// Whether neighbouring key numbers have neighbouring texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyOrder {
@@ -60,8 +62,6 @@ pub struct KeySpace {
 }
 
 const PREFIX: &[u8] = b"user";
-/// Digits of the largest u64.
-const DIGITS_MAX: usize = 20;
 
 impl KeySpace {
     /// The key that the run phase inserts first.
@@ -84,7 +84,7 @@ impl KeySpace {
     /// Longest key text in bytes.
     #[must_use]
     pub fn key_size_max(&self) -> usize {
-        PREFIX.len() + self.zero_padding.max(DIGITS_MAX)
+        PREFIX.len() + self.zero_padding.max(digits::COUNT_MAX)
     }
 
     /// Writes the text of a key number to the front of `out`; returns its size in bytes.
@@ -97,15 +97,16 @@ impl KeySpace {
             KeyOrder::Hashed => fnv_hash(key),
             KeyOrder::Ordered => key,
         };
-        let mut digits = [0u8; DIGITS_MAX];
-        let digits = decimal(number, &mut digits);
-        let fill = self.zero_padding.saturating_sub(digits.len());
-        let size = PREFIX.len() + fill + digits.len();
-        let out = &mut out[..size];
-        out[..PREFIX.len()].copy_from_slice(PREFIX);
-        out[PREFIX.len()..PREFIX.len() + fill].fill(b'0');
-        out[PREFIX.len() + fill..].copy_from_slice(digits);
-        size
+        let digits = Digits::of(number);
+        let (prefix, out) = out.split_at_mut(PREFIX.len());
+        prefix.copy_from_slice(PREFIX);
+        let padded = digits.padded(self.zero_padding);
+        let zeros = self.zero_padding.saturating_sub(padded.len());
+        if zeros > 0 {
+            out[..zeros].fill(b'0');
+        }
+        out[zeros..zeros + padded.len()].copy_from_slice(padded);
+        PREFIX.len() + zeros + padded.len()
     }
 }
 
@@ -118,48 +119,10 @@ pub(crate) fn fnv_hash(number: u64) -> u64 {
     hash.cast_signed().unsigned_abs()
 }
 
-/// The two digits of every number below 100.
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[0; 2]; 100];
-    let mut n = 0;
-    while n < 100 {
-        pairs[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
-        n += 1;
-    }
-    pairs
-};
-
-/// Decimal digits of `number`, right-aligned in `buffer`. Two at a time: hashed keys have 19, and
-/// a division per digit was a tenth of all instructions of an operation.
-#[inline]
-pub(crate) fn decimal(mut number: u64, buffer: &mut [u8; DIGITS_MAX]) -> &[u8] {
-    let mut at = DIGITS_MAX;
-    while number >= 10 {
-        at -= 2;
-        buffer[at..at + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
-        number /= 100;
-    }
-    if number > 0 || at == DIGITS_MAX {
-        at -= 1;
-        buffer[at] = b'0' + number as u8;
-    }
-    &buffer[at..]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn digits_are_those_of_the_standard_library(number: u64, shift in 0u32..64) {
-            let number = number >> shift;
-            let mut buffer = [0; DIGITS_MAX];
-            let expected = number.to_string();
-            prop_assert_eq!(decimal(number, &mut buffer), expected.as_bytes());
-        }
-    }
 
     fn keys(order: KeyOrder, zero_padding: usize) -> KeySpace {
         KeySpace {

@@ -131,13 +131,19 @@ impl Plan {
         self.values.value_size_max()
     }
 
+    /// Bytes that [`Plan::write_value`] needs.
+    #[must_use]
+    pub fn value_room(&self) -> usize {
+        self.values.value_room()
+    }
+
     /// Writes the value of one column of one op to the front of `out`; returns its size in bytes.
-    /// It depends on (`draw.value_seed`, `column`) alone, or with verified values on (key text,
-    /// column name).
+    /// What stands behind it in the first [`Plan::value_room`] bytes may be overwritten. It depends
+    /// on (`draw.value_seed`, `column`) alone, or with verified values on (key text, column name).
     ///
     /// # Panics
-    /// When `out` is shorter than [`Plan::value_size_max`] and the value does not fit, or there is
-    /// no such column.
+    /// When `out` is shorter than [`Plan::value_room`] and the value does not fit, or a verified
+    /// column does not exist.
     #[inline]
     pub fn write_value(
         &self,
@@ -146,7 +152,7 @@ impl Plan {
         column: usize,
         out: &mut [u8],
     ) -> usize {
-        self.values.write_value(draw.value_seed, key_text, column, self.name(column), out)
+        self.values.write_value(draw.value_seed, key_text, column, &self.schema.columns, out)
     }
 
     /// Whether values read back can be checked ([`Plan::verify`]).

@@ -130,36 +130,39 @@ impl Sampler {
 
     #[inline]
     fn draw_run(&mut self) -> Option<Draw> {
-        let operation = self.choose_operation();
+        // A copy stays in registers from word to word.
+        let mut stream = self.stream.clone();
+        let operation = choose(&self.plan.run, stream.unit());
         let kind = *self.kinds.get(operation)?;
         let key = if kind == Kind::NewKey {
             let own = self.worker + self.inserts * self.workers;
             self.inserts += 1;
             self.plan.keys.first_new_key() + own
         } else {
-            self.chooser.draw(&mut self.stream, &mut self.again, self.acknowledged)
+            self.chooser.draw(&mut stream, &mut self.again, self.acknowledged)
         };
-        let column = self.stream.below(self.plan.schema.columns.len() as u64) as u16;
+        let column = stream.below(self.plan.schema.columns.len() as u64) as u16;
         let scan_length = match kind {
-            Kind::Scan => self.plan.scan_lengths.at(self.stream.word()),
+            Kind::Scan => self.plan.scan_lengths.at(stream.word()),
             Kind::ExistingKey | Kind::NewKey => 0,
         };
-        let value_seed = self.stream.word();
+        let value_seed = stream.word();
+        self.stream = stream;
         Some(Draw { key, value_seed, scan_length, operation: operation as u16, column })
     }
+}
 
-    #[inline]
-    fn choose_operation(&mut self) -> usize {
-        let mut left = self.stream.unit();
-        for (index, operation) in self.plan.run.iter().enumerate() {
-            if left < operation.weight {
-                return index;
-            }
-            left -= operation.weight;
+/// The operation at `left` in [0, 1) of the running total of the weights.
+#[inline]
+fn choose(operations: &[Operation], mut left: f64) -> usize {
+    for (index, operation) in operations.iter().enumerate() {
+        if left < operation.weight {
+            return index;
         }
-        // Rounding of the weights: the remainder belongs to the last.
-        self.plan.run.len().saturating_sub(1)
+        left -= operation.weight;
     }
+    // Rounding of the weights: the remainder belongs to the last.
+    operations.len().saturating_sub(1)
 }
 
 fn kind(plan: &Plan, operation: &Operation) -> Kind {

@@ -7,7 +7,7 @@
 //! independent. Verified text follows CoreWorkload.buildDeterministicValue: key, `:`, field name,
 //! then `:` and Java's String.hashCode of all before it, repeated and cut at the length.
 
-use crate::keys::decimal;
+use crate::digits::Digits;
 use crate::lengths::Lengths;
 use crate::random::{GOLDEN, mix};
 
@@ -30,7 +30,9 @@ pub struct Values {
     pub content: Content,
 }
 
-/// Masks of eight successive positions; words take turns over a pattern of 24 positions.
+/// Bytes of a word, the part that random text is written in.
+const WORD: usize = 8;
+/// Masks of as many successive positions; words take turns over a pattern of 24 positions.
 const MASKS: [u64; 3] = [
     u64::from_le_bytes([31, 63, 95, 31, 63, 95, 31, 63]),
     u64::from_le_bytes([95, 31, 63, 95, 31, 63, 95, 31]),
@@ -51,37 +53,59 @@ impl Values {
         }
     }
 
+    /// Bytes that [`Values::write_value`] needs: random text is written in whole words, so that no
+    /// copy depends on its length.
+    #[must_use]
+    pub fn value_room(&self) -> usize {
+        match &self.content {
+            Content::Random(lengths) => (lengths.max() as usize).next_multiple_of(WORD),
+            Content::Verified { size } => *size as usize,
+        }
+    }
+
+    /// The size of all values in bytes, where they are random text of one length: what
+    /// [`Random::write`] is for.
+    #[must_use]
+    #[inline]
+    pub fn random(&self) -> Option<Random> {
+        match &self.content {
+            Content::Random(Lengths::Constant(size)) => Some(Random::of(*size as usize)),
+            _ => None,
+        }
+    }
+
     /// Whether values read back can be checked.
     #[must_use]
     pub fn verifies(&self) -> bool {
         matches!(self.content, Content::Verified { .. })
     }
 
-    /// Writes one value to the front of `out`; returns its size in bytes.
+    /// Writes one value to the front of `out`; returns its size in bytes. What stands behind it in
+    /// the first [`Values::value_room`] bytes may be overwritten.
     ///
     /// # Panics
-    /// When the value does not fit; [`Values::value_size_max`] bytes always do.
+    /// When `out` is shorter than [`Values::value_room`] and the value does not fit, or a verified
+    /// column has no name.
     #[inline]
     pub fn write_value(
         &self,
         value_seed: u64,
         key_text: &[u8],
         column: usize,
-        column_name: &[u8],
+        column_names: &[String],
         out: &mut [u8],
     ) -> usize {
         match &self.content {
             Content::Random(lengths) => {
-                let seed = mix(value_seed.wrapping_add((column as u64).wrapping_mul(GOLDEN)));
                 let size = match lengths {
-                    Lengths::Constant(size) => *size as usize,
-                    drawn => drawn.at(mix(seed ^ LENGTH_SALT)) as usize,
+                    Lengths::Constant(size) => *size,
+                    drawn => drawn.at(mix(seed_of(value_seed, column) ^ LENGTH_SALT)),
                 };
-                fill(&mut out[..size], seed);
-                size
+                Random::of(size as usize).write(value_seed, column, out)
             }
             Content::Verified { size } => {
                 let out = &mut out[..*size as usize];
+                let column_name = column_names[column].as_bytes();
                 verified(key_text, column_name, out.len(), |at, part| {
                     out[at..at + part.len()].copy_from_slice(part);
                     true
@@ -106,44 +130,52 @@ impl Values {
     }
 }
 
-/// Odd constants of [`fill`]'s generator, from the digits of pi.
+/// Odd constants of [`Random`]'s generator, from the digits of pi.
 const STEP: u64 = 0x2438_D319_13A1_985B;
 const CROSS: u64 = 0x8A2E_0370_7344_A409;
 
-/// Fills `out` from a stream of its own, a word at a time: one wide multiplication each, as in
-/// wyrand (Wang Yi, wyhash), because five fields of 34 bytes take 25 words.
+/// What the bytes of one value follow from.
 #[inline]
-fn fill(out: &mut [u8], seed: u64) {
-    let mut state = seed;
-    let mut word = |mask: u64| {
-        state = state.wrapping_add(STEP);
-        let wide = u128::from(state) * u128::from(state ^ CROSS);
-        (((wide >> 64) as u64 ^ wide as u64) & mask) + SPACES
-    };
-    let (words, tail) = out.as_chunks_mut::<8>();
-    let (triples, rest) = words.as_chunks_mut::<3>();
-    for triple in triples {
-        *triple = MASKS.map(|mask| word(mask).to_le_bytes());
+fn seed_of(value_seed: u64, column: usize) -> u64 {
+    mix(value_seed.wrapping_add((column as u64).wrapping_mul(GOLDEN)))
+}
+
+/// Random text of one length. Kept apart, so that a loop over the columns of an operation decides
+/// once how its values are made.
+#[derive(Debug, Clone, Copy)]
+pub struct Random {
+    size: usize,
+    /// The size in whole words.
+    room: usize,
+}
+
+impl Random {
+    #[inline]
+    fn of(size: usize) -> Self {
+        Self { size, room: size.next_multiple_of(WORD) }
     }
-    for (chunk, mask) in rest.iter_mut().zip(MASKS) {
-        *chunk = word(mask).to_le_bytes();
-    }
-    if !tail.is_empty() {
-        let mut last = word(MASKS[rest.len()]);
-        // Stores of 4, 2 and 1 bytes: a copy of a length that is not known is a call.
-        let (fours, tail) = tail.as_chunks_mut::<4>();
-        for four in fours {
-            *four = (last as u32).to_le_bytes();
-            last >>= 32;
+
+    /// As [`Values::write_value`]. A stream of its own for each value, a word at a time: one wide
+    /// multiplication each, as in wyrand (Wang Yi, wyhash), because five fields of 34 bytes take
+    /// 25 words.
+    ///
+    /// # Panics
+    /// When `out` is shorter than [`Values::value_room`] and the value does not fit.
+    #[inline]
+    pub fn write(&self, value_seed: u64, column: usize, out: &mut [u8]) -> usize {
+        let mut state = seed_of(value_seed, column);
+        let mut rest = &mut out[..self.room];
+        'all: loop {
+            for mask in MASKS {
+                let Some((word, behind)) = rest.split_first_chunk_mut() else { break 'all };
+                state = state.wrapping_add(STEP);
+                let wide = u128::from(state) * u128::from(state ^ CROSS);
+                let bits = (wide >> 64) as u64 ^ wide as u64;
+                *word = ((bits & mask) + SPACES).to_le_bytes();
+                rest = behind;
+            }
         }
-        let (twos, ones) = tail.as_chunks_mut::<2>();
-        for two in twos {
-            *two = (last as u16).to_le_bytes();
-            last >>= 16;
-        }
-        for one in ones {
-            *one = last as u8;
-        }
+        self.size
     }
 }
 
@@ -171,9 +203,9 @@ fn verified(
         }
     }
     loop {
-        let (mut digits, number) = ([0u8; 20], hash);
-        let sign: &[u8] = if number < 0 { b":-" } else { b":" };
-        for part in [sign, decimal(u64::from(number.unsigned_abs()), &mut digits)] {
+        let sign: &[u8] = if hash < 0 { b":-" } else { b":" };
+        let digits = Digits::of(u64::from(hash.unsigned_abs()));
+        for part in [sign, digits.text()] {
             match append(part, &mut hash) {
                 (false, _) => return false,
                 (true, true) => return true,
@@ -189,8 +221,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn value(values: &Values, seed: u64, column: usize) -> Vec<u8> {
-        let mut out = vec![0; values.value_size_max()];
-        let size = values.write_value(seed, b"user1", column, b"field0", &mut out);
+        let names = ["field0".to_owned()];
+        let mut out = vec![0; values.value_room()];
+        let size = values.write_value(seed, b"user1", column, &names, &mut out);
         out.truncate(size);
         out
     }

@@ -265,7 +265,7 @@ fn field_lengths_follow_their_distribution() {
     let file = format!("fieldlengthhistogram={}", file.display());
     let lengths = |pairs: &[&str], min: usize, step: usize, cells: usize| {
         let plan = plan("a", &[pairs, &["recordcount=1000"]].concat());
-        let mut out = vec![0; plan.value_size_max()];
+        let mut out = vec![0; plan.value_room()];
         let sizes = draws(sampler(&plan), 300_000)
             .map(|draw| plan.write_value(&draw, b"user1", draw.column.into(), &mut out) - min);
         count(cells, sizes.map(|size| (size / step) as u64))

@@ -16,6 +16,10 @@ use std::process::{Command, Stdio};
 const OPS: u64 = 100_000;
 const THREADS: u32 = 256;
 
+/// Longer than a run. Callgrind makes a run some fifty times as long, and with the usual interval
+/// the recorder's work, once per interval, would be counted fifty times too often.
+const INTERVAL: &str = "10m";
+
 /// Parts by the end or the middle of a source file's path, the first that fits.
 const PARTS: [(&str, &[&str]); 6] = [
     (
@@ -25,6 +29,7 @@ const PARTS: [(&str, &[&str]); 6] = [
             "wire/src/cql/template.rs",
             "workload/src/values.rs",
             "workload/src/keys.rs",
+            "workload/src/digits.rs",
         ],
     ),
     (
@@ -41,7 +46,13 @@ const PARTS: [(&str, &[&str]); 6] = [
     ("send and receive", &["crates/ring/", "rustix", "send.c", "recv.c"]),
     (
         "match",
-        &["drive/src/answers.rs", "drive/src/streams.rs", "drive/src/slots.rs", "crates/wire/"],
+        &[
+            "drive/src/answers.rs",
+            "drive/src/operations.rs",
+            "drive/src/streams.rs",
+            "drive/src/slots.rs",
+            "crates/wire/",
+        ],
     ),
     ("record", &["crates/record/", "drive/src/tally.rs"]),
     ("drive the loop", &["crates/drive/", "crates/units/"]),
@@ -88,6 +99,7 @@ fn instructions(
         .arg(wideload)
         .args(["run", "ycsb:a", "--skip-load", "--warm", "0s", "--target", &target.address()])
         .args(["--records", &RECORDS.to_string(), "--ops", &ops.to_string(), "--timeout", "60s"])
+        .args(["--interval", INTERVAL])
         .args(["--threads", &THREADS.to_string(), "--connections", &CONNECTIONS.to_string()])
         .args(["--client-cpus", &target.client_cpu(), "--out"])
         .arg(dir.path().join("run"))

@@ -16,7 +16,7 @@ const NPROC_MIN: u64 = 32_768;
 const CLIENT_NOFILE_MIN: u64 = 4096;
 
 pub(super) fn findings(host: &Host<'_>) -> Vec<Finding> {
-    let disks = &host.facts.disks;
+    let disks = &host.facts.machine.disks;
     let guest = host.facts.machine.settings.virtualisation.hypervisor_flag == Some(true);
     let mut findings: Vec<_> = disks.iter().flat_map(|one| disk(one, guest)).collect();
     if disks.is_empty() {
@@ -102,7 +102,7 @@ fn network(host: &Host<'_>) -> Vec<Finding> {
         };
     let sysctls = &host.facts.sysctls;
     let mut findings: Vec<_> =
-        host.facts.nics.iter().flat_map(|nic| interface(nic, host)).collect();
+        host.facts.machine.nics.iter().flat_map(|nic| interface(nic, host)).collect();
     let limit = format!("at least {SOMAXCONN_MIN}");
     findings.push(at_least(
         new("net.somaxconn", "somaxconn", limit, &[Perftune]),

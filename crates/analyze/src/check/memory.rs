@@ -112,7 +112,7 @@ fn zone_reclaim(host: &Host<'_>) -> Finding {
     let sources = &[DsSet, AeroBp];
     let finding =
         Finding::new(Group::Memory, "memory.zone_reclaim", "zone_reclaim_mode", "0", sources);
-    match host.facts.sysctls.zone_reclaim_mode {
+    match host.facts.machine.settings.zone_reclaim_mode {
         None => finding.unknown(absent("vm/zone_reclaim_mode")),
         Some(0) => finding.value(0),
         Some(value) => finding.value(value).warn(

@@ -4,8 +4,8 @@
 #![allow(dead_code)] // each test program uses its part
 
 use drive::{
-    Amount, Arrivals, Control, Drive, Driven, Encoder, Interval, Load, Observer, TableName, Wait,
-    Witness, create_keyspace, create_table, statement_texts,
+    Amount, Arrivals, Control, Drive, Driven, Encoder, Interval, Load, Observer, Roster, TableName,
+    Wait, Witness, create_keyspace, create_table, statement_texts,
 };
 use record::hlog::Intervals;
 use std::io;
@@ -74,8 +74,7 @@ pub(crate) fn drive(
         encoder: encoder.clone(),
         load_keys: matches!(load.amount, Amount::EveryKey),
         load,
-        addresses: vec![address],
-        ring: None,
+        databases: vec![Arc::new(Roster::new(vec![address], None))],
         credentials: None,
         connections: drive::connections(2, workers),
         cpus: vec![CpuId(0); workers],

@@ -3,7 +3,7 @@
 //! Input: a command line and how long it may take. Output: its last lines, or why there are none.
 //! Limits: only the last lines are kept; what is interrupted or endless is killed.
 
-use crate::{Program, SpawnError, spawn};
+use crate::{MemoryPolicy, Program, SpawnError, spawn};
 use rustix::thread::{CpuSet as Mask, sched_getaffinity};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
@@ -46,6 +46,7 @@ pub(crate) fn run_into(
         instance: "set-up".to_owned(),
         argv: argv.to_owned(),
         cpus: allowed_cpus(),
+        memory: MemoryPolicy::Local,
         log: log.to_owned(),
     };
     let mut child = spawn(&program).map_err(BriefError::Spawn)?;

@@ -18,8 +18,8 @@ use super::yaml::{self, SettingError};
 use super::{PrepareError, Prepared, ensure_ports_free, probe};
 use crate::output::last_lines;
 use crate::{
-    Child, ProcessId, Program, Signal, SpawnError, TerminateError, VerifyError, spawn,
-    spawn_detached,
+    Child, PagesPerNuma, Place, ProcessId, Program, Signal, SpawnError, TerminateError,
+    VerifyError, spawn, spawn_detached,
 };
 use std::ffi::OsString;
 use std::fs;
@@ -47,8 +47,8 @@ const RING_DELAY: Nanos = Nanos::from_secs(5);
 pub struct Placement {
     /// The cluster's name.
     pub name: String,
-    /// Of each instance; one set is shared by all.
-    pub cpus: Vec<CpuSet>,
+    /// Of each instance; one place is shared by all.
+    pub places: Vec<Place>,
     /// A directory that is not there yet.
     pub data: PathBuf,
     /// The directory for logs and configuration, which stay.
@@ -69,8 +69,8 @@ pub enum StartError {
     Spawn(#[from] SpawnError),
     #[error(transparent)]
     Verify(#[from] VerifyError),
-    #[error("{sets} sets of cpus for {instances} instances: give one for all, or one for each")]
-    Cpus { sets: usize, instances: usize },
+    #[error("{places} places for {instances} instances: give one for all, or one for each")]
+    Places { places: usize, instances: usize },
     #[error("cannot write {}: {cause}; free space, or choose another place", path.display())]
     File { path: PathBuf, cause: io::Error },
     #[error(transparent)]
@@ -114,7 +114,7 @@ impl StartError {
         match self {
             Self::Prepare(error) => error.is_usage(),
             Self::Data(error) => matches!(error, DataError::Exists { .. }),
-            _ => matches!(self, Self::Cpus { .. }),
+            _ => matches!(self, Self::Places { .. }),
         }
     }
 
@@ -179,6 +179,14 @@ impl Instance {
         self.child.id()
     }
 
+    /// Where its pages lie; see [`Child::verify_pages`].
+    ///
+    /// # Errors
+    /// When a thread or too many pages are elsewhere than they were put.
+    pub fn verify_pages(&self) -> Result<PagesPerNuma, VerifyError> {
+        self.child.verify_pages()
+    }
+
     pub(crate) fn jmx(&self) -> Option<&Jmx> {
         self.jmx.as_ref()
     }
@@ -209,9 +217,9 @@ impl Cluster {
     /// # Errors
     /// [`StartError`]; nothing is left running then, and no data.
     pub fn spawn(prepared: Prepared, placement: &Placement) -> Result<Self, StartError> {
-        let (sets, instances) = (placement.cpus.len(), prepared.ring.addresses.len());
-        if sets != 1 && sets != instances {
-            return Err(StartError::Cpus { sets, instances });
+        let (places, instances) = (placement.places.len(), prepared.ring.addresses.len());
+        if places != 1 && places != instances {
+            return Err(StartError::Places { places, instances });
         }
         ensure_ports_free(&prepared.ring)?;
         let data = Data::make(&placement.data)?;
@@ -258,13 +266,14 @@ impl Cluster {
         let argv =
             jvm::argv(&prepared.install, &prepared.java, &prepared.heap, ring_delay, &files, &own);
         write(&logs.join(format!("{name}-command.txt")), &in_lines(&argv))?;
-        let cpus = placement.cpus.get(index).or(placement.cpus.first());
-        let cpus = cpus.cloned().unwrap_or_default();
+        let place = placement.places.get(index).or(placement.places.first());
+        let Place { cpus, memory } = place.cloned().unwrap_or_default();
         let program = Program {
             host: "local".to_owned(),
             instance: name.clone(),
             argv,
             cpus: cpus.clone(),
+            memory,
             log: logs.join(format!("{name}-output.log")),
         };
         let child = match placement.detached {

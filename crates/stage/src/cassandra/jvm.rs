@@ -14,9 +14,10 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use units::Nanos;
+use units::{Bytes, Nanos};
 
-const MAIN: &str = "org.apache.cassandra.service.CassandraDaemon";
+/// The class that is started.
+pub(crate) const MAIN: &str = "org.apache.cassandra.service.CassandraDaemon";
 
 /// On every JVM.
 const ALWAYS: [&str; 16] = [
@@ -107,19 +108,46 @@ pub(crate) fn argv(
     files: &Files,
     own: &[String],
 ) -> Vec<OsString> {
+    let mut usual = install.shipped_flags(java).unwrap_or_else(|| usual_flags(java.major));
+    leave_the_collector_to(own, &mut usual);
     let mut argv: Vec<OsString> = vec![java.program.clone().into()];
-    let usual = install.shipped_flags(java).unwrap_or_else(|| usual_flags(java.major));
-    argv.extend(usual.into_iter().map(OsString::from));
+    argv.extend(flags(usual, java.major, heap.size, ring_delay, files));
+    argv.push(option("-javaagent:", &install.jamm));
+    argv.extend(own.iter().map(OsString::from));
+    argv.push("-cp".into());
+    argv.push(class_path(install));
+    argv.push(MAIN.into());
+    argv
+}
+
+/// A JVM with two collectors does not start: the user's replaces the usual G1.
+pub(crate) fn leave_the_collector_to(own: &[String], usual: &mut Vec<String>) {
+    let other = |flag: &String| {
+        flag.starts_with("-XX:+Use") && flag.ends_with("GC") && flag != "-XX:+UseG1GC"
+    };
+    if own.iter().any(other) {
+        usual.retain(|flag| !flag.contains("G1"));
+    }
+}
+
+/// All flags of wideload: the usual ones, the heap, the logs, where its files are.
+pub(crate) fn flags(
+    usual: Vec<String>,
+    major: u32,
+    heap: Bytes,
+    ring_delay: Nanos,
+    files: &Files,
+) -> Vec<OsString> {
+    let mut argv: Vec<OsString> = usual.into_iter().map(OsString::from).collect();
     let mib = |bytes: u64| format!("{}m", (bytes >> 20).max(1));
     // The whole heap from the start: growing would cost while it is measured.
-    argv.push(format!("-Xms{}", mib(heap.size.0)).into());
-    argv.push(format!("-Xmx{}", mib(heap.size.0)).into());
-    argv.push(format!("-XX:MaxDirectMemorySize={}", mib(direct(heap.size).0)).into());
+    argv.push(format!("-Xms{}", mib(heap.0)).into());
+    argv.push(format!("-Xmx{}", mib(heap.0)).into());
+    argv.push(format!("-XX:MaxDirectMemorySize={}", mib(direct(heap).0)).into());
     argv.push("-XX:+ExitOnOutOfMemoryError".into());
-    argv.push(gc_log(java.major, files));
+    argv.push(gc_log(major, files));
     let error_file = format!("{}-hs_err_%p.log", files.name);
     argv.push(option("-XX:ErrorFile=", &files.logs.join(error_file)));
-    argv.push(option("-javaagent:", &install.jamm));
     argv.push(format!("-Dcassandra.config={}", file_url(&files.yaml)).into());
     argv.push(option("-Dlogback.configurationFile=", &files.logback));
     argv.push(option("-Dcassandra.storagedir=", &files.storage));
@@ -135,10 +163,6 @@ pub(crate) fn argv(
     ] {
         argv.push(flag.into());
     }
-    argv.extend(own.iter().map(OsString::from));
-    argv.push("-cp".into());
-    argv.push(class_path(install));
-    argv.push(MAIN.into());
     argv
 }
 
@@ -154,7 +178,7 @@ pub(crate) fn class_path(install: &Install) -> OsString {
 }
 
 /// The flags of the original for a JVM of this major version.
-fn usual_flags(major: u32) -> Vec<String> {
+pub(crate) fn usual_flags(major: u32) -> Vec<String> {
     let mut flags: Vec<String> = ALWAYS.iter().map(ToString::to_string).collect();
     if major < 17 {
         flags.push("-XX:-UseBiasedLocking".to_owned());
@@ -233,7 +257,6 @@ mod tests {
     use super::*;
     use crate::cassandra::install::{Source, resolve};
     use std::sync::atomic::AtomicBool;
-    use units::Bytes;
 
     fn files() -> Files {
         Files {
@@ -285,6 +308,16 @@ mod tests {
         assert_eq!([8, 11, 17].map(|major| count(major, "-XX:-UseBiasedLocking")), [1, 1, 0]);
         assert_eq!([8, 11, 17].map(|major| count(major, "-Xlog:gc")), [0, 1, 1]);
         assert_eq!(count(8, "-Xloggc:/l/cassandra-1-gc.log"), 1);
+    }
+
+    #[test]
+    fn the_users_collector_is_the_only_one() {
+        let collectors = |own: &[&str]| {
+            let line = line(17, own).into_iter();
+            line.filter(|w| w.starts_with("-XX:+Use") && w.ends_with("GC")).collect::<Vec<_>>()
+        };
+        assert_eq!(collectors(&[]), ["-XX:+UseG1GC"]);
+        assert_eq!(collectors(&["-XX:+UseParallelGC"]), ["-XX:+UseParallelGC"]);
     }
 
     #[test]

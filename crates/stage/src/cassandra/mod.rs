@@ -12,12 +12,14 @@ mod brief;
 mod cache;
 mod cluster;
 mod data;
+pub(crate) mod emitted;
 mod flush;
 mod heap;
 mod install;
 mod java;
 mod jvm;
 mod probe;
+mod retired;
 mod version;
 mod yaml;
 
@@ -28,6 +30,7 @@ pub use flush::FlushError;
 pub use heap::{Heap, HeapError};
 pub use install::{InstallError, Source};
 pub use java::{Java, JavaError};
+pub use retired::Refused;
 pub use version::{Version, VersionError};
 pub use yaml::{Setting, SettingError};
 
@@ -72,6 +75,8 @@ pub enum PrepareError {
     #[error(transparent)]
     Setting(#[from] SettingError),
     #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error(transparent)]
     Heap(#[from] HeapError),
     #[error(transparent)]
     Java(#[from] JavaError),
@@ -92,7 +97,7 @@ impl PrepareError {
     #[must_use]
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Setting(_) | Self::Instances { .. } => true,
+            Self::Setting(_) | Self::Refused(_) | Self::Instances { .. } => true,
             Self::Heap(error) => !matches!(error, HeapError::NoMemory { .. }),
             Self::Java(JavaError::NoProgram { source_name, .. }) => *source_name == "--java-home",
             Self::Install(InstallError::Cache(error)) => {
@@ -142,10 +147,14 @@ pub fn prepare(
     let places = Places::of_environment(options.java_home.as_deref());
     // A wrong JDK is found before a long download.
     if let Source::Release(version) = &options.source {
-        java::find(&places, version)?;
+        retired::keys(settings, version)?;
+        let java = java::find(&places, version)?;
+        retired::flags(&options.jvm, java.major)?;
     }
     let install = install::resolve(&options.source, said, stop)?;
     let java = java::find(&places, &install.version)?;
+    retired::keys(settings, &install.version)?;
+    retired::flags(&options.jvm, java.major)?;
     let (settings, jvm) = (settings.clone(), options.jvm.clone());
     Ok(Prepared { install, java, heap, ring, settings, jvm })
 }

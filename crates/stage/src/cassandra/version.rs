@@ -46,6 +46,13 @@ impl Version {
     pub fn jdks(&self) -> &'static [u32] {
         self.jdks
     }
+
+    /// Its release line: `5.0`.
+    #[must_use]
+    pub fn line(&self) -> &str {
+        let end = self.text.match_indices(['.', '-']).nth(1).map_or(self.text.len(), |(at, _)| at);
+        &self.text[..end]
+    }
 }
 
 impl FromStr for Version {
@@ -86,6 +93,9 @@ mod tests {
         assert_eq!(jdks("5.0.5"), Ok(&[11, 17][..]));
         assert_eq!(jdks("5.0-rc1"), Ok(&[11, 17][..]));
         assert_eq!(jdks("4.1.10"), Ok(&[8, 11][..]));
+        for (text, line) in [("5.0.5", "5.0"), ("5.0-rc1", "5.0"), ("4.1.10", "4.1")] {
+            assert_eq!(text.parse::<Version>().unwrap().line(), line);
+        }
     }
 
     #[test]

@@ -73,6 +73,13 @@ impl FromStr for Setting {
     }
 }
 
+impl Setting {
+    /// The top-level key.
+    pub(crate) fn key(&self) -> &str {
+        &self.path[0]
+    }
+}
+
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{PREFIX}{}={}", self.path.join("."), self.value)
@@ -120,6 +127,18 @@ impl Ring {
         })
     }
 
+    /// What instance `index` says of itself and of the others.
+    fn member(&self, index: usize) -> Member {
+        Member {
+            address: self.addresses[index],
+            cql_port: self.cql_port,
+            storage_port: self.storage_port,
+            seeds: (0..self.addresses.len()).map(|i| self.storage(i)).collect(),
+            index,
+            instances: self.addresses.len(),
+        }
+    }
+
     pub(crate) fn cql(&self, index: usize) -> SocketAddrV4 {
         SocketAddrV4::new(self.addresses[index], self.cql_port)
     }
@@ -127,6 +146,20 @@ impl Ring {
     pub(crate) fn storage(&self, index: usize) -> SocketAddrV4 {
         SocketAddrV4::new(self.addresses[index], self.storage_port)
     }
+}
+
+/// An instance and whom it belongs to.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) address: Ipv4Addr,
+    pub(crate) cql_port: u16,
+    pub(crate) storage_port: u16,
+    /// All of its ring, itself among them.
+    pub(crate) seeds: Vec<SocketAddrV4>,
+    /// In its ring, from 0.
+    pub(crate) index: usize,
+    /// How many get the same settings.
+    pub(crate) instances: usize,
 }
 
 fn value_of<'a>(settings: &'a [Setting], key: &str) -> Option<&'a str> {
@@ -140,10 +173,20 @@ pub(crate) fn text(
     index: usize,
     settings: &[Setting],
 ) -> Result<String, SettingError> {
-    let instances = ring.addresses.len();
-    let mut document = Document(base(cluster, ring, index));
+    text_of(cluster, &ring.member(index), settings)
+}
+
+/// The text for one instance.
+pub(crate) fn text_of(
+    cluster: &str,
+    member: &Member,
+    settings: &[Setting],
+) -> Result<String, SettingError> {
+    let instances = member.instances;
+    let mut document = Document(base(cluster, member));
     if value_of(settings, "num_tokens").is_none() {
-        document.put("initial_token", format!("\"{}\"", token(index, instances)));
+        let token = token(member.index, member.seeds.len());
+        document.put("initial_token", format!("\"{token}\""));
     }
     for setting in settings {
         let key = &setting.path[0];
@@ -183,10 +226,10 @@ fn token(index: usize, instances: usize) -> i64 {
     (i128::from(i64::MIN) + step * index as i128) as i64
 }
 
-fn base(cluster: &str, ring: &Ring, index: usize) -> Vec<(String, String)> {
-    let seeds: Vec<_> = (0..ring.addresses.len()).map(|i| ring.storage(i).to_string()).collect();
+fn base(cluster: &str, member: &Member) -> Vec<(String, String)> {
+    let seeds: Vec<_> = member.seeds.iter().map(ToString::to_string).collect();
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let address = quoted(&ring.addresses[index].to_string());
+    let address = quoted(&member.address.to_string());
     let seeds = quoted(&seeds.join(","));
     let provider = quoted("org.apache.cassandra.locator.SimpleSeedProvider");
     let entry = |key: &str, value: String| (key.to_owned(), value);
@@ -196,8 +239,8 @@ fn base(cluster: &str, ring: &Ring, index: usize) -> Vec<(String, String)> {
         entry("endpoint_snitch", quoted("SimpleSnitch")),
         entry("listen_address", address.clone()),
         entry("rpc_address", address),
-        entry("native_transport_port", ring.cql_port.to_string()),
-        entry("storage_port", ring.storage_port.to_string()),
+        entry("native_transport_port", member.cql_port.to_string()),
+        entry("storage_port", member.storage_port.to_string()),
         entry("commitlog_sync", quoted("periodic")),
         entry("commitlog_sync_period", quoted("10000ms")),
         // All begin empty and are seeds: there is nothing to stream.

@@ -18,7 +18,7 @@ Examples:
   wideload check                                   # this host
   wideload check --target 10.0.0.5,10.0.0.6:9042   # and a database that runs
   wideload check --target cassandra --strict       # and one that would be started here
-  wideload check --root recorded/host-7 --json     # a copied tree of /sys and /proc
+  wideload check --root host-7.tar.gz --json       # a host that `wideload topo` recorded
 
 It changes nothing. Exit status: 0 whatever it finds; with --strict 1 when a check fails.";
 
@@ -30,8 +30,8 @@ pub(crate) struct Args {
     /// one that would be started here [default: this host alone]
     #[arg(long, value_name = "HOST[:PORT],...|cassandra", value_delimiter = ',')]
     target: Vec<String>,
-    /// The top of a recorded tree with sys and proc in it
-    #[arg(long, value_name = "DIR", default_value = "/", conflicts_with = "target")]
+    /// The top of a recorded tree with sys and proc in it, or an archive of one
+    #[arg(long, value_name = "DIR|FILE", default_value = "/", conflicts_with = "target")]
     root: PathBuf,
     /// Cpus of the client, like 0-3,8 [default: as `wideload run` takes them]
     #[arg(long, value_name = "CPUS")]

@@ -3,17 +3,18 @@
 mod args;
 mod forewarn;
 mod password;
+mod recorded;
 mod resolve;
 
 pub(crate) use args::{Args, StorageKind};
 pub(crate) use password::credentials;
-pub(crate) use resolve::{CASSANDRA, check_host};
+pub(crate) use resolve::{CASSANDRA, check_host, trial};
 
 use crate::exit::Exit;
 use crate::signals::{self, Current};
 use crate::{output, result, screen::Screen, style::Style};
-use lab::Finished;
-use record::Verdict;
+use lab::{Finished, Trial};
+use record::{Caveat, Verdict};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -53,6 +54,11 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         Verdict::Interrupted => ExitCode::from(130),
         Verdict::Failed | Verdict::Running => ExitCode::from(1),
     })
+}
+
+/// What is known to speak against a trial before it begins.
+pub(crate) fn forewarned(trial: &Trial) -> Vec<Caveat> {
+    forewarn::forewarn(trial).0
 }
 
 /// Codes of the caveats that `--strict` does not let pass: all but the one that says what the

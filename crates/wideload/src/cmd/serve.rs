@@ -7,12 +7,13 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use target::{Config, Server, Storage};
-use units::{Bytes, CpuSet};
+use units::{Bytes, CpuSet, Nanos};
 
 const EXAMPLES: &str = "\
 Examples:
   wideload serve --listen 127.0.0.1:9042
   wideload serve --listen 127.0.0.1:9042 --storage null --cpus 1
+  wideload serve --listen 127.0.0.1:9042 --serial 500us
 
 It listens on loopback unless told otherwise, has no authentication, and keeps nothing.";
 
@@ -37,6 +38,10 @@ pub(crate) struct Args {
     /// Refuse writes that add when the rows take more than this, approximately
     #[arg(long, value_name = "SIZE", default_value = "4GiB")]
     memory_max: Bytes,
+    /// A mock for known truth: each operation holds one lock of the server for so long, asleep, so
+    /// that it does 1/TIME operations per second and instances of it scale as one knows
+    #[arg(long, value_name = "TIME")]
+    serial: Option<Nanos>,
 }
 
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
@@ -58,6 +63,9 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
             "--memory-max 0 refuses every row: give a size like 4GiB"
         )));
     }
+    if args.serial == Some(Nanos::ZERO) {
+        return Err(Exit::usage(anyhow!("--serial 0 holds nothing: leave it out")));
+    }
     let stop = signals::stop_flag(&signals::Current::default()).map_err(Exit::environment)?;
     let storage = match args.storage {
         super::run::StorageKind::Memory => Storage::Memory,
@@ -67,6 +75,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         storage,
         threads: args.cpus.as_ref().map_or(1, CpuSet::len),
         memory_max: args.memory_max,
+        serial: args.serial,
         ..Config::new(args.listen)
     };
     let server = Server::bind(config).map_err(Exit::environment)?;
@@ -84,7 +93,8 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// The first line says where it listens (`run` reads it there), the second what it is not.
+/// The first line says where it listens (`run` reads it there), the second what it is not, the
+/// third what it does on purpose.
 fn announce(args: &Args, address: SocketAddr) {
     let storage = match args.storage {
         super::run::StorageKind::Memory => "in memory",
@@ -94,5 +104,12 @@ fn announce(args: &Args, address: SocketAddr) {
     // Nobody may be reading; that is no reason not to serve.
     let _ = writeln!(out, "reference target ({storage}) on {address}");
     let _ = writeln!(out, "this is not a database: results say nothing about Cassandra");
+    if let Some(serial) = args.serial {
+        let ops_s = 1e9 / serial.0 as f64;
+        let _ = writeln!(
+            out,
+            "a mock: each operation holds one lock for {serial}, so it does {ops_s:.0} op/s at most"
+        );
+    }
     let _ = out.flush();
 }

@@ -8,8 +8,8 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use machine::Machine;
 use stage::cassandra::{self, Cluster, Placement, Prepared, StartError};
-use stage::dirs;
 use stage::state::{Deployed, Deployment, SCHEMA, States, boot_id};
+use stage::{Place, dirs};
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -81,7 +81,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let data = args.cassandra.data_dir.clone().unwrap_or_else(|| state.join("data"));
     let placement = Placement {
         name: args.name.clone(),
-        cpus,
+        places: cpus.into_iter().map(|cpus| Place { cpus, ..Place::default() }).collect(),
         data: absolute(&data)?.join(&args.name),
         logs: state.join("logs").join(&args.name),
         detached: true,

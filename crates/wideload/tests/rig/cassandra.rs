@@ -5,7 +5,7 @@ use drive::Control;
 use stage::{ProcessId, Signal};
 use std::ffi::OsString;
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,6 +13,8 @@ use std::thread::sleep;
 use std::time::Duration;
 use units::Nanos;
 
+/// The flag that says where an instance is managed.
+const JMX: &str = "-Dcassandra.jmx.local.port=";
 /// Long enough for a JVM on a machine that does other things too.
 const START_MAX: Duration = Duration::from_secs(180);
 
@@ -87,7 +89,89 @@ impl<'a> Cluster<'a> {
     }
 }
 
+impl Cluster<'_> {
+    /// Starts another instance on the address behind the last one, as the first one was started. It
+    /// joins the ring at `token`, with the rows that are its own from then on. Not waited for.
+    pub(crate) fn join(&mut self, token: i64) {
+        let first = &self.instances[0];
+        let last = self.instances[self.instances.len() - 1].address;
+        let IpAddr::V4(ip) = last.ip() else { panic!("{last}") };
+        let address = SocketAddr::new(Ipv4Addr::from(u32::from(ip) + 1).into(), last.port());
+        let (own, its) = ("cassandra-1", format!("cassandra-{}", self.instances.len() + 1));
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut arguments = Vec::new();
+        for word in &first.started_by.arguments {
+            let word = word.to_str().unwrap();
+            let new = word.replace(own, &its);
+            match word.split_once('=') {
+                Some(("-Dcassandra.storagedir", _)) => {
+                    let dir = new.split_once('=').unwrap().1;
+                    fs::create_dir_all(Path::new(dir).join("tmp")).unwrap();
+                }
+                Some(("-Dcassandra.config", url)) => {
+                    let path = url.strip_prefix("file://").unwrap();
+                    let yaml = fs::read_to_string(path).unwrap();
+                    let yaml = joining(&yaml, first.address, address, token);
+                    fs::write(path.replace(own, &its), yaml).unwrap();
+                }
+                Some(("-Dlogback.configurationFile", path)) => {
+                    let logback = fs::read_to_string(path).unwrap().replace(own, &its);
+                    fs::write(path.replace(own, &its), logback).unwrap();
+                }
+                _ => {}
+            }
+            arguments.push(OsString::from(new));
+        }
+        let main = arguments.iter().position(|word| word == "-cp").unwrap();
+        // It waits so long several times when it joins and when it leaves.
+        arguments.insert(main, "-Dcassandra.ring_delay_ms=2000".into());
+        arguments.insert(main, format!("{JMX}{port}").into());
+        let StartedBy { environment, directory, .. } = &first.started_by;
+        let (environment, directory) = (environment.clone(), directory.clone());
+        let started_by = StartedBy { arguments, environment, directory };
+        let process = started_by.start();
+        self.instances.push(Instance { address, process, started_by });
+    }
+}
+
+/// The settings of an instance that joins, from those of the first one.
+fn joining(yaml: &str, first: SocketAddr, address: SocketAddr, token: i64) -> String {
+    let line = |line: &str| match line.split(':').next().unwrap() {
+        "listen_address" | "rpc_address" => {
+            line.replace(&first.ip().to_string(), &address.ip().to_string())
+        }
+        "auto_bootstrap" => "auto_bootstrap: true".to_owned(),
+        "initial_token" => format!("initial_token: \"{token}\""),
+        _ => line.to_owned(),
+    };
+    yaml.lines().map(|text| line(text) + "\n").collect()
+}
+
 impl Instance {
+    /// Has an instance that has [joined](Cluster::join) leave the ring, by Cassandra's own tool.
+    /// Its end is to be waited for.
+    pub(crate) fn decommission(&self, home: &Home) -> Process {
+        let words: Vec<&str> =
+            self.started_by.arguments.iter().map(|word| word.to_str().unwrap()).collect();
+        let jars = words.iter().position(|word| *word == "-cp").unwrap() + 1;
+        let port = words.iter().find_map(|word| word.strip_prefix(JMX)).unwrap();
+        let mut command = Command::new(words[0]);
+        command.args(words.iter().filter(|word| word.starts_with("--add-")));
+        command.args(["-Xmx128m", "-XX:ParallelGCThreads=1"]);
+        // Or it keeps a history in the user's home.
+        command.arg(format!("-Duser.home={}", home.path().display()));
+        command.args(["-cp", words[jars], "org.apache.cassandra.tools.NodeTool"]);
+        // Two of three are fewer than some tables of its own want.
+        command.args(["-h", "127.0.0.1", "-p", port, "decommission", "--force"]);
+        command.env_clear().envs(self.started_by.environment.iter().cloned());
+        Process::start(command)
+    }
+
+    /// Whether it takes requests.
+    pub(crate) fn answers(&self) -> bool {
+        Control::connect(self.address, Nanos::from_secs(2)).is_ok()
+    }
+
     /// Stops it for `time`, as a garbage collection would.
     pub(crate) fn freeze(&self, time: Duration) {
         assert!(self.process.signal(Signal::STOP).unwrap());
@@ -103,16 +187,7 @@ impl Instance {
 
     /// Starts a killed one again, as it was started before.
     pub(crate) fn start_again(&mut self) {
-        let [program, arguments @ ..] = &self.started_by.arguments[..] else {
-            panic!("a process without a program");
-        };
-        let mut command = Command::new(program);
-        command.args(arguments).env_clear().envs(self.started_by.environment.iter().cloned());
-        command.current_dir(&self.started_by.directory).stdin(Stdio::null());
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        self.process = ProcessId::of(child.id()).unwrap();
-        // Its home ends it; a thread reaps it.
-        std::thread::spawn(move || child.wait_with_output());
+        self.process = self.started_by.start();
     }
 
     /// A socket of the test in the place of a killed instance: it sees who tries to connect.
@@ -145,6 +220,20 @@ impl Instance {
 }
 
 impl StartedBy {
+    fn start(&self) -> ProcessId {
+        let [program, arguments @ ..] = &self.arguments[..] else {
+            panic!("a process without a program");
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).env_clear().envs(self.environment.iter().cloned());
+        command.current_dir(&self.directory).stdin(Stdio::null());
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let id = ProcessId::of(child.id()).unwrap();
+        // Its home ends it; a thread reaps it.
+        std::thread::spawn(move || child.wait_with_output());
+        id
+    }
+
     fn read(pid: u32) -> Self {
         let of = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap();
         let words = |bytes: Vec<u8>| -> Vec<OsString> {

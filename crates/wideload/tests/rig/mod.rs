@@ -8,6 +8,7 @@
 
 pub(crate) mod cassandra;
 mod process;
+pub(crate) mod secret;
 pub(crate) mod serve;
 
 pub(crate) use process::{Ended, Process};

@@ -19,7 +19,7 @@ pub use consistency::Consistency;
 pub use cursor::{Cursor, Value};
 pub use error::{DecodeError, ErrorCode};
 pub use header::{HEADER_SIZE, Header, Opcode, flags};
-pub use template::ExecuteTemplate;
+pub use template::{ExecuteTemplate, FrameWriter};
 pub use types::ColumnType;
 
 /// The protocol version that this module speaks, as it stands in a request's header.

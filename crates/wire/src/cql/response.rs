@@ -352,6 +352,9 @@ pub enum Reply {
     Error(ErrorCode),
 }
 
+/// The body of a result without content.
+const VOID: [u8; 4] = result_kind::VOID.to_be_bytes();
+
 /// Reads as much of a response as an operation's outcome needs: opcode, kind, number of rows or
 /// error code.
 ///
@@ -359,6 +362,10 @@ pub enum Reply {
 /// [`DecodeError`] when the frame is neither RESULT nor ERROR, or is torn.
 #[inline]
 pub fn classify(header: &Header, body: &[u8]) -> Result<Reply, DecodeError> {
+    // Nearly every answer to a write.
+    if header.opcode == Opcode::Result as u8 && header.flags == 0 && body == VOID {
+        return Ok(Reply::Void);
+    }
     let mut cursor = Cursor::new(body);
     if header.flags != 0 {
         skip_prefix(header, &mut cursor)?;

@@ -37,41 +37,49 @@ impl ExecuteTemplate {
     /// Begins a frame at the start of `out`; `out` must have room for the whole frame.
     #[inline]
     pub fn begin<'a>(&self, out: &'a mut [u8]) -> FrameWriter<'a> {
-        out[..self.head.len()].copy_from_slice(&self.head);
-        FrameWriter { out, size: self.head.len() }
+        let room = out.len();
+        let (head, rest) = out.split_at_mut(self.head.len());
+        head.copy_from_slice(&self.head);
+        FrameWriter { head, rest, room }
     }
 }
 
 /// A frame being written.
 #[derive(Debug)]
 pub struct FrameWriter<'a> {
-    out: &'a mut [u8],
-    size: usize,
+    head: &'a mut [u8],
+    /// Behind what is written.
+    rest: &'a mut [u8],
+    /// Bytes of all that can be written, the head among them.
+    room: usize,
 }
 
 impl FrameWriter<'_> {
-    /// Appends a `[value]` of at most `size_max` bytes: `fill` writes it and says how long it is.
+    /// Appends a `[value]`: `fill` is given all the room that is left, writes the value to the
+    /// front of it and says how long it is. What it writes behind that is overwritten.
     #[inline]
-    pub fn value(&mut self, size_max: usize, fill: impl FnOnce(&mut [u8]) -> usize) {
-        let start = self.size + 4;
-        let written = fill(&mut self.out[start..start + size_max]);
-        self.out[self.size..start].copy_from_slice(&(written as u32).to_be_bytes());
-        self.size = start + written;
+    pub fn value(&mut self, fill: impl FnOnce(&mut [u8]) -> usize) {
+        let (length, rest) = std::mem::take(&mut self.rest).split_at_mut(4);
+        let written = fill(rest);
+        length.copy_from_slice(&(written as u32).to_be_bytes());
+        self.rest = &mut rest[written..];
     }
 
     /// Bytes written so far.
     #[must_use]
+    #[inline]
     pub fn size(&self) -> usize {
-        self.size
+        self.room - self.rest.len()
     }
 
     /// Sets stream id and body length; returns the frame's size.
     #[inline]
     pub fn finish(self, stream: i16) -> usize {
-        let body_size = (self.size - HEADER_SIZE) as u32;
-        self.out[2..4].copy_from_slice(&stream.to_be_bytes());
-        self.out[5..HEADER_SIZE].copy_from_slice(&body_size.to_be_bytes());
-        self.size
+        let size = self.size();
+        let body_size = (size - HEADER_SIZE) as u32;
+        self.head[2..4].copy_from_slice(&stream.to_be_bytes());
+        self.head[5..HEADER_SIZE].copy_from_slice(&body_size.to_be_bytes());
+        size
     }
 }
 
@@ -86,11 +94,11 @@ mod tests {
         let template = ExecuteTemplate::new(b"0123456789abcdef", Consistency::LocalOne, 2);
         let mut out = [0u8; 200];
         let mut writer = template.begin(&mut out);
-        writer.value(10, |out| {
+        writer.value(|out| {
             out[..3].copy_from_slice(b"key");
             3
         });
-        writer.value(100, |_| 0);
+        writer.value(|_| 0);
         let size = writer.finish(513);
 
         let mut parameters = QueryParameters::plain(Consistency::LocalOne);

@@ -1,6 +1,8 @@
 //! The flags of `wideload run`.
 
 use clap::ValueEnum;
+use lab::layout::Policy;
+use stage::Place;
 use std::path::PathBuf;
 use std::str::FromStr;
 use units::{Count, CpuSet, Nanos, Rate};
@@ -14,6 +16,7 @@ Examples:
   wideload run ycsb:a -p readproportion=0 -p updateproportion=1 -p writeallfields=true
   wideload run ycsb:a --target cassandra               # Cassandra 5.0.5, started and stopped
   wideload run ycsb:a --target cassandra --warm auto --duration 60s --repeat 3
+  wideload run ycsb:a --target-cpus 0 --target-cpus 1  # two instances, each on its own cpu
   wideload run ycsb:a --dry-run                        # what would be done
 
 Exit status:
@@ -115,9 +118,27 @@ pub(crate) struct Args {
         help_heading = "Target"
     )]
     pub(crate) storage: StorageKind,
-    /// Cpus of a target that is started, like 0-3,8 [default: half of the cores]
-    #[arg(long, value_name = "CPUS", help_heading = "Target")]
-    pub(crate) target_cpus: Option<CpuSet>,
+    /// A mock: every operation holds one lock of its reference target for so long, which bounds
+    /// what an instance can do
+    #[arg(long, value_name = "TIME", conflicts_with = "target", help_heading = "Target")]
+    pub(crate) serial: Option<Nanos>,
+    /// Cpus of a target that is started, like 0-3,8, or with memory of NUMA node 0 only, like
+    /// 0-7@0; given several times, so many instances are started, databases of their own that share
+    /// the rows and the load evenly [default: half of the cores]
+    #[arg(long, value_name = "CPUS[@NUMA]", help_heading = "Target")]
+    pub(crate) target_cpus: Vec<Place>,
+    /// Lay the instances of a target that is started out on its cpus: single, per-package,
+    /// per-numa, per-llc, a number of instances, or 3-shared for so many that all run on all of
+    /// them. Memory comes from their NUMA nodes only
+    #[arg(long, value_name = "POLICY", conflicts_with = "target_cpus", help_heading = "Target")]
+    pub(crate) layout: Option<Policy>,
+    /// Lay out on so many NUMA nodes: one package before the next, or from each in turn where each
+    /// package has its instance [default: all]
+    #[arg(long, value_name = "N", requires = "layout", help_heading = "Target")]
+    pub(crate) numa_count: Option<u32>,
+    /// Take the NUMA nodes from each package in turn
+    #[arg(long, requires = "numa_count", help_heading = "Target")]
+    pub(crate) spread: bool,
     /// Keyspace; created where it is missing
     #[arg(long, default_value = "ycsb", value_parser = name, help_heading = "Target")]
     pub(crate) keyspace: String,
@@ -159,7 +180,7 @@ pub(crate) struct Args {
     /// Time before the measured window; auto: until throughput and latency are steady
     #[arg(long, value_name = "TIME|auto", default_value = "3s", help_heading = "Load")]
     pub(crate) warm: WarmUp,
-    /// With --warm auto: measure after so long, steady or not [default: 2m]
+    /// With --warm auto: measure after so long, steady or not [default: 4m]
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub(crate) warm_max: Option<Nanos>,
     /// Wait at most so long until a database has nothing left to do for its load, before each

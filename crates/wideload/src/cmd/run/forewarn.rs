@@ -19,7 +19,7 @@ pub(super) fn forewarn(trial: &Trial) -> (Vec<Caveat>, Vec<String>) {
         Ok(found) => found,
         Err(error) => return (Vec::new(), vec![format!("note: {error}")]),
     };
-    let workers = drive::workers(trial.client_cpus.len(), &trial.load.arrivals);
+    let workers = drive::workers(trial.client_cpus.len(), &trial.load.arrivals, trial.databases());
     let caveat = found.and_then(|calibration| calibration.beyond(rate.per_s(), workers));
     let say = |c: &Caveat| format!("warning: {} {}: {}", c.text, c.evidence, c.cure);
     (caveat.iter().cloned().collect(), caveat.iter().map(say).collect())

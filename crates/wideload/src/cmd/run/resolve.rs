@@ -2,12 +2,16 @@
 
 use super::args::{Args, ArrivalKind, StorageKind, WaitKind, WarmUp};
 use super::password;
+use super::recorded::recorded;
 use crate::exit::Exit;
 use anyhow::{Context as _, anyhow, bail};
 use drive::{Amount, Arrivals, Load, TableName, Wait};
+use lab::layout::{Asked, Database, lay_out};
 use lab::{LabError, LoadChoice, Storage, TargetChoice, Trial};
+use machine::layout::Order;
 use machine::{Machine, client_and_target_cpus, one_per_core};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use stage::Place;
 use std::io::Write as _;
 use std::net::IpAddr;
 use std::path::Path;
@@ -18,7 +22,7 @@ use workload::ycsb::{self, Properties, YcsbPlan};
 /// Native defaults (design section 7).
 const THREADS: u32 = 64;
 const DURATION: Nanos = Nanos::from_secs(10);
-const WARM_MAX: Nanos = Nanos::from_secs(120);
+const WARM_MAX: Nanos = Nanos::from_secs(240);
 const SETTLE: Nanos = Nanos::from_secs(60);
 const CONNECTIONS_MIN: usize = 8;
 /// A connection has 32768 stream ids; so many operations in flight on each leave room for late
@@ -37,20 +41,26 @@ const WARM_MAX_MIN: Nanos = Nanos::from_secs(10);
 
 pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
     check(args).map_err(Exit::usage)?;
-    let YcsbPlan { plan, settings, notices } = plan(args).map_err(Exit::usage)?;
+    let machine = Machine::read(Path::new("/")).map_err(LabError::from)?;
+    let cpus = cpus(args, &machine)?;
+    let databases = cpus.places.len().max(1);
+    let YcsbPlan { plan, settings, notices } = plan(args, databases).map_err(Exit::usage)?;
     for notice in &notices {
         // A closed stderr is no reason to stop.
         let _ = writeln!(std::io::stderr(), "notice: {notice}");
     }
     let load = load(args, &settings).map_err(Exit::usage)?;
-    let machine = Machine::read(Path::new("/")).map_err(LabError::from)?;
-    let cpus = cpus(args, &machine)?;
     let wait = match (args.wait, cpus.shared) {
         (Some(WaitKind::Spin), _) | (None, false) => Wait::Spin,
         (Some(WaitKind::Sleep), _) | (None, true) => Wait::Sleep,
     };
-    let workers = drive::workers(cpus.client.len(), &load.arrivals);
+    let workers = drive::workers(cpus.client.len(), &load.arrivals, databases);
     let in_flight_max = load.arrivals.in_flight_max();
+    if in_flight_max < databases {
+        let hint = "give --threads (or --in-flight-max) of one for each at least";
+        let few = format!("{in_flight_max} operations in flight for {databases} instances");
+        return Err(Exit::usage(anyhow!("{few}: {hint}")));
+    }
     check_memory(in_flight_max, machine.settings.memory_bytes).map_err(Exit::usage)?;
     let needed = in_flight_max.div_ceil(IN_FLIGHT_PER_CONNECTION);
     let wanted = args.connections.map_or(CONNECTIONS_MIN.max(needed), |n| n as usize);
@@ -65,13 +75,13 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         fixed_hosts: args.fixed_hosts,
         datacenter: args.datacenter.clone(),
         write_into_existing: args.write_into_existing,
-        target_cpus: cpus.target,
+        places: cpus.places,
         client_cpus: cpus.client,
         load,
         warm_until_steady: args.warm == WarmUp::Auto,
         settle: args.settle.unwrap_or(SETTLE),
         repeat: args.repeat,
-        connections: drive::connections(wanted, workers),
+        connections: drive::connections(wanted, workers / databases),
         wait,
         consistency: args.consistency,
         timeout: args.timeout,
@@ -127,7 +137,13 @@ fn check(args: &Args) -> anyhow::Result<()> {
     if !starts_cassandra(args) && !given.is_empty() {
         bail!("{} is of use with --target cassandra only", given.join(", "));
     }
-    if args.target_cpus.is_some() && !is_started(args) {
+    if args.serial == Some(Nanos::ZERO) {
+        bail!("--serial 0s holds nothing: leave it out, or give a time like 500us");
+    }
+    if args.layout.is_some() && !is_started(args) {
+        bail!("--layout is for a target that is started: leave it out, or leave out --target");
+    }
+    if !args.target_cpus.is_empty() && !is_started(args) {
         bail!("--target-cpus is for a target that is started: leave it out, or leave out --target");
     }
     args.target.iter().try_for_each(|host| check_host(host))
@@ -163,7 +179,7 @@ pub(crate) fn check_host(host: &str) -> anyhow::Result<()> {
     }
 }
 
-fn plan(args: &Args) -> anyhow::Result<YcsbPlan> {
+fn plan(args: &Args, databases: usize) -> anyhow::Result<YcsbPlan> {
     let Some(name) = args.workload.strip_prefix("ycsb:") else {
         bail!(
             "unknown workload '{}'; choose one of ycsb:a, ycsb:b, ycsb:c, ycsb:d, ycsb:e, ycsb:f",
@@ -175,7 +191,14 @@ fn plan(args: &Args) -> anyhow::Result<YcsbPlan> {
         bail!("--records 0 leaves nothing to ask for: give at least 1");
     }
     let (records, ops) = (args.records.map(|n| n.0), args.ops.map(|n| n.0));
-    Ok(ycsb::plan(name, &properties, records, ops)?)
+    let whole = ycsb::plan(name, &properties, records, ops)?;
+    let databases = databases as u64;
+    if databases == 1 {
+        return Ok(whole);
+    }
+    // So many that share no rows: each holds its part of them, with keys of its own.
+    let records = whole.plan.keys.records.div_ceil(databases);
+    Ok(ycsb::plan(name, &properties, Some(records), ops.map(|n| n.div_ceil(databases)))?)
 }
 
 fn load(args: &Args, settings: &ycsb::Settings) -> anyhow::Result<Load> {
@@ -220,12 +243,12 @@ fn load(args: &Args, settings: &ycsb::Settings) -> anyhow::Result<Load> {
 /// The word for --target that is no host.
 pub(crate) const CASSANDRA: &str = "cassandra";
 
-fn starts_cassandra(args: &Args) -> bool {
+pub(super) fn starts_cassandra(args: &Args) -> bool {
     args.target == [CASSANDRA]
 }
 
 /// Whether the target is started for this run.
-fn is_started(args: &Args) -> bool {
+pub(super) fn is_started(args: &Args) -> bool {
     args.target.is_empty() || starts_cassandra(args)
 }
 
@@ -240,7 +263,7 @@ fn target(args: &Args) -> anyhow::Result<TargetChoice> {
             StorageKind::Memory => Storage::Memory,
             StorageKind::Null => Storage::Null,
         };
-        TargetChoice::Reference { storage }
+        TargetChoice::Reference { storage, serial: args.serial }
     } else {
         TargetChoice::Running { hosts: args.target.clone() }
     })
@@ -248,16 +271,15 @@ fn target(args: &Args) -> anyhow::Result<TargetChoice> {
 
 struct Cpus {
     client: CpuSet,
-    target: CpuSet,
+    places: Vec<Place>,
     shared: bool,
 }
 
 fn cpus(args: &Args, machine: &Machine) -> Result<Cpus, Exit> {
     let allowed = &machine.allowed;
-    for (flag, asked) in
-        [("--client-cpus", &args.client_cpus), ("--target-cpus", &args.target_cpus)]
-    {
-        let Some(asked) = asked else { continue };
+    let asked_client = args.client_cpus.iter().map(|cpus| ("--client-cpus", cpus));
+    let asked_target = args.target_cpus.iter().map(|place| ("--target-cpus", &place.cpus));
+    for (flag, asked) in asked_client.chain(asked_target) {
         if asked.is_empty() || !asked.difference(allowed).is_empty() {
             let (asked, allowed) = (asked.clone(), allowed.clone());
             return Err(LabError::Cpus { flag, asked, allowed }.into());
@@ -265,27 +287,50 @@ fn cpus(args: &Args, machine: &Machine) -> Result<Cpus, Exit> {
     }
     let local = is_started(args) || args.target.iter().all(|host| is_loopback(host));
     let split = client_and_target_cpus(machine, allowed);
-    let client = match (&args.client_cpus, &args.target_cpus) {
-        (Some(client), _) => client.clone(),
-        (None, Some(target)) if local => {
-            let rest = allowed.difference(target);
+    let placed = union(&args.target_cpus);
+    let client = match &args.client_cpus {
+        Some(client) => client.clone(),
+        None if local && !placed.is_empty() => {
+            let rest = allowed.difference(&placed);
             one_per_core(machine, if rest.is_empty() { allowed } else { &rest }, usize::MAX)
         }
         _ if local => split.client,
         _ => one_per_core(machine, allowed, REMOTE_CPUS_MAX),
     };
-    let target = match (&args.target_cpus, &args.client_cpus) {
-        (Some(target), _) => target.clone(),
-        (None, None) => split.target,
-        (None, Some(client)) => {
+    let anywhere = |cpus| vec![Place { cpus, ..Place::default() }];
+    let places = match &args.client_cpus {
+        _ if !args.target_cpus.is_empty() => args.target_cpus.clone(),
+        None => anywhere(split.target),
+        Some(client) => {
             let rest = allowed.difference(client);
-            if rest.is_empty() { allowed.clone() } else { rest }
+            anywhere(if rest.is_empty() { allowed.clone() } else { rest })
         }
     };
     // Where a running local target has its threads is not known here; its host's other half is its
     // own affair.
-    let shared = is_started(args) && !client.intersection(&target).is_empty();
-    Ok(Cpus { client, target, shared })
+    let places = match &args.layout {
+        None => places,
+        Some(policy) => {
+            let asked = Asked {
+                policy: policy.clone(),
+                numa_count: args.numa_count,
+                order: args.spread.then_some(Order::Spread),
+                cpus: union(&places),
+                database: match starts_cassandra(args) {
+                    true => Database::Cassandra,
+                    false => Database::Reference,
+                },
+            };
+            lay_out(machine, &asked).map_err(|e| Exit::usage(anyhow!("--layout {policy}: {e}")))?.0
+        }
+    };
+    let shared = is_started(args) && !client.intersection(&union(&places)).is_empty();
+    Ok(Cpus { client, places, shared })
+}
+
+/// The cpus of all places.
+fn union(places: &[Place]) -> CpuSet {
+    places.iter().fold(CpuSet::default(), |all, place| all.union(&place.cpus))
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -295,86 +340,6 @@ fn is_loopback(host: &str) -> bool {
     });
     let name = name.trim_start_matches('[').trim_end_matches(']');
     name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-fn choice_text(choice: LoadChoice) -> &'static str {
-    match choice {
-        LoadChoice::Load => "yes",
-        LoadChoice::Skip => "no",
-        LoadChoice::Undecided => "where the rows are not there",
-    }
-}
-
-/// Every flag as it was resolved, for the manifest.
-fn recorded(args: &Args, trial: &Trial) -> Map<String, Value> {
-    let (ops, duration) = match trial.load.amount {
-        Amount::Ops(ops) => (Some(ops), None),
-        Amount::Duration(duration) => (None, Some(duration.to_string())),
-        Amount::EveryKey => (None, None),
-    };
-    let (threads, throttle, rate, in_flight_max) = match trial.load.arrivals {
-        Arrivals::Closed { threads, throttle } => (Some(threads), throttle, None, None),
-        Arrivals::Open { rate, in_flight_max, .. } => (None, None, Some(rate), Some(in_flight_max)),
-    };
-    let arrivals = match args.arrivals {
-        ArrivalKind::Poisson => "poisson",
-        ArrivalKind::Constant => "constant",
-    };
-    let warm = match args.warm {
-        WarmUp::For(time) => time.to_string(),
-        WarmUp::Auto => "auto".to_owned(),
-    };
-    let files: Vec<_> = args.property_file.iter().map(|p| p.display().to_string()).collect();
-    let settings = json!({
-        "workload": args.workload,
-        "target": match &trial.target {
-            TargetChoice::Reference { storage } => format!("reference ({})", storage.name()),
-            TargetChoice::Cassandra { .. } => CASSANDRA.to_owned(),
-            TargetChoice::Running { hosts } => hosts.join(","),
-        },
-        "cassandra": starts_cassandra(args).then(|| args.cassandra.recorded()),
-        "target-cpus": is_started(args).then(|| trial.target_cpus.to_string()),
-        "user": args.user,
-        "password-file": args.password_file.as_ref().map(|file| file.display().to_string()),
-        "fixed-hosts": trial.fixed_hosts,
-        "datacenter": trial.datacenter,
-        "write-into-existing": trial.write_into_existing,
-        "keyspace": trial.table.keyspace,
-        "table": trial.table.table,
-        "replication": trial.replication,
-        "consistency": trial.consistency.to_string(),
-        "protocol": wire::cql::VERSION,
-        "engine": "epoll",
-        "records": trial.plan.keys.records,
-        "load": choice_text(trial.load_choice),
-        "properties": args.property,
-        "property-files": files,
-        "ops": ops,
-        "duration": duration,
-        "warm": warm,
-        "warm-max": trial.warm_until_steady.then(|| trial.load.warm.to_string()),
-        "settle": trial.settle.to_string(),
-        "repeat": trial.repeat,
-        "threads": threads,
-        "rate": rate.map(|r| r.to_string()),
-        "arrivals": rate.map(|_| arrivals),
-        "throttle": throttle.map(|r| r.to_string()),
-        "in-flight-max": in_flight_max,
-        "timeout": trial.timeout.to_string(),
-        "retries": trial.retries,
-        "give-up": trial.give_up.to_string(),
-        "seed": trial.seed,
-        "connections": trial.connections,
-        "client-cpus": trial.client_cpus.to_string(),
-        "workers": drive::workers(trial.client_cpus.len(), &trial.load.arrivals),
-        "wait": if trial.wait == Wait::Spin { "spin" } else { "sleep" },
-        "interval": trial.interval.to_string(),
-        "strict": args.strict,
-    });
-    match settings {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
 }
 
 #[cfg(test)]

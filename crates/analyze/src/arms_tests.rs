@@ -1,0 +1,147 @@
+//! Experiments made to order: noise of some percent, and drift that interleaving has to cancel.
+
+use super::*;
+use crate::draws::Draws;
+
+/// Deviation of a trial's logarithm.
+const NOISE: f64 = 0.04;
+
+/// What the host does to trial `i` of `n`: it slows down by a fifth, and swings twice.
+fn drift(i: usize, n: usize) -> f64 {
+    let at = i as f64 / n as f64;
+    (1.0 - 0.2 * at) * (1.0 + 0.05 * (2.0 * std::f64::consts::TAU * at).sin())
+}
+
+/// Values of arms with the factors given over so many blocks, each arm having its turn in each
+/// block, in the order of the block and back in the next.
+fn interleaved(factors: &[f64], blocks: usize, seed: u64) -> Vec<Vec<Option<f64>>> {
+    let mut draws = Draws::new(seed);
+    let count = factors.len();
+    let mut arms = vec![Vec::new(); count];
+    for block in 0..blocks {
+        // In the other direction in every second block, so the values of one are collected first.
+        let mut values = vec![None; count];
+        for turn in 0..count {
+            let arm = if block % 2 == 0 { turn } else { count - 1 - turn };
+            let host = drift(block * count + turn, count * blocks);
+            let noise = (NOISE * draws.normal()).exp();
+            values[arm] = Some(1e5 * factors[arm] * host * noise);
+        }
+        arms.iter_mut().zip(values).for_each(|(arm, value)| arm.push(value));
+    }
+    arms
+}
+
+const NAMES: [&str; 4] = ["single", "per-package", "per-numa", "per-llc"];
+
+fn arms(values: &[Vec<Option<f64>>]) -> Vec<Arm<'_>> {
+    NAMES.iter().zip(values).map(|(name, values)| Arm { name, values }).collect()
+}
+
+fn compared(values: &[Vec<Option<f64>>]) -> Comparison {
+    compare(&arms(values)).unwrap()
+}
+
+fn is_winner(comparison: &Comparison) -> bool {
+    matches!(comparison.verdict, Verdict::Winner { .. })
+}
+
+#[test]
+fn identical_arms_have_no_winner_in_19_of_20_runs() {
+    for (arms, blocks) in [(2, 4), (2, 5), (2, 6), (2, 10), (3, 6), (4, 6), (4, 8)] {
+        let factors = vec![1.0; arms];
+        let runs: u64 = 400;
+        let none =
+            (0..runs).filter(|seed| !is_winner(&compared(&interleaved(&factors, blocks, *seed))));
+        let none = none.count() as u64;
+        println!("{arms} arms, {blocks} blocks: no winner in {none} of {runs}");
+        assert!(none * 20 >= runs * 19, "{arms} arms, {blocks} blocks: {none} of {runs}");
+    }
+}
+
+#[test]
+fn a_better_arm_is_found_with_its_gain() {
+    let factors = [1.0, 1.1, 1.3];
+    let (mut won, mut held) = (0, 0);
+    for seed in 0..100 {
+        let comparison = compared(&interleaved(&factors, 8, seed));
+        won += u32::from(is_winner(&comparison) && comparison.best == 2);
+        let versus = &comparison.versus;
+        held += u32::from(
+            comparison.best == 2 && {
+                let inside = |v: &Versus| {
+                    let truth = factors[2] / factors[v.arm];
+                    (v.ratio.interval.0..=v.ratio.interval.1).contains(&truth)
+                };
+                versus.iter().all(inside)
+            },
+        );
+    }
+    assert!(won >= 95, "{won} of 100 won");
+    assert!(held >= 92, "{held} of 100 hold the truth");
+}
+
+#[test]
+fn three_against_three_lead_and_do_not_win() {
+    let values = [vec![100.0, 101.0, 99.0], vec![300.0, 303.0, 297.0]];
+    let values: Vec<Vec<_>> =
+        values.iter().map(|v: &Vec<f64>| v.iter().map(|v| Some(*v)).collect()).collect();
+    let comparison = compared(&values);
+    assert_eq!(comparison.best, 1);
+    let versus = comparison.versus[0];
+    assert!((versus.p - 0.1).abs() < 1e-12, "{versus:?}");
+    assert_eq!((versus.test, versus.ratio.interval_kind), (Test::Ranks, IntervalKind::Range));
+    assert_eq!(comparison.verdict, Verdict::Leads { certainty: 1.0 - versus.p });
+    let sentence = comparison.sentence(&arms(&values));
+    assert!(
+        sentence.starts_with("per-package leads: 3.000 x single (3.000 to 3.000, min-max)"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("3 repetitions cannot say more than certainty 90 %"), "{sentence}");
+    // One against one says nothing at all.
+    let one: Vec<Vec<_>> = values.iter().map(|v| v[..1].to_vec()).collect();
+    assert!(matches!(compared(&one).verdict, Verdict::CannotTell { .. }));
+}
+
+#[test]
+fn exact_ranks_are_those_of_the_table() {
+    // Two-sided: twice the number of choices as extreme, over all choices.
+    let low = [1.0, 2.0, 3.0];
+    assert!((rank_test(&low, &[4.0, 5.0, 6.0]) - 2.0 / 20.0).abs() < 1e-12);
+    assert!((rank_test(&[1.0, 2.0, 4.0], &[3.0, 5.0, 6.0]) - 4.0 / 20.0).abs() < 1e-12);
+    assert!((rank_test(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0]) - 2.0 / 70.0).abs() < 1e-12);
+    // U = 2 of 5 against 5 has 4 of 252 choices at or below it.
+    let two = rank_test(&[1.0, 2.0, 3.0, 4.0, 7.0], &[5.0, 6.0, 8.0, 9.0, 10.0]);
+    assert!((two - 8.0 / 252.0).abs() < 1e-12, "{two}");
+    assert_eq!(rank_test(&[1.0; 4], &[1.0; 4]), 1.0);
+    assert_eq!(rank_test(&[1.0, 4.0], &[2.0, 3.0]), 1.0);
+}
+
+#[test]
+fn what_cannot_be_told_is_bounded_by_the_arms_that_are_not_beaten() {
+    let values = interleaved(&[0.5, 1.0, 1.0], 8, 3);
+    let comparison = compared(&values);
+    let Verdict::CannotTell { difference_share_max, bound } = comparison.verdict else {
+        panic!("{comparison:?}")
+    };
+    assert!(difference_share_max < 0.15 && bound == IntervalKind::Sure, "{comparison:?}");
+    assert!(comparison.versus[0].p < 0.001, "the arm of half the speed is beaten");
+    let sentence = comparison.sentence(&arms(&values));
+    assert!(sentence.starts_with("cannot tell; at most +-"), "{sentence}");
+}
+
+#[test]
+fn failed_trials_leave_their_block_out_and_arms_without_values_are_none() {
+    let mut values = interleaved(&[1.0, 1.5], 8, 5);
+    values[0][2] = None;
+    values[1][5] = None;
+    let comparison = compared(&values);
+    assert_eq!((comparison.versus[0].ratio.pairs, comparison.best), (6, 1));
+    assert!(is_winner(&comparison));
+    let sentence = comparison.sentence(&arms(&values));
+    assert!(sentence.starts_with("per-package is best: 1.") && sentence.contains("certainty"));
+    let nothing = vec![vec![None; 8], values[1].clone()];
+    assert_eq!(compare(&arms(&nothing)), None);
+    assert_eq!(compare(&arms(&values[..1])), None);
+    assert_eq!(compare(&[]), None);
+}

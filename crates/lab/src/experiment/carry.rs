@@ -1,0 +1,336 @@
+//! Carries an experiment out: one run directory, a trial after the other, and on from where it was
+//! when it was interrupted.
+//!
+//! In: an experiment's file or a run directory that was begun, and what makes a [`Trial`] of a
+//! [`Planned`] one. Out: `experiment.toml`, `trial-NNNN/` and a row in `trials.csv` per trial,
+//! `outcome.json`, the report. A trial that fails is told and kept; [`FAILURES_MAX`] one after the
+//! other end the experiment, for what is wrong is not the trial.
+
+use super::outcome::Outcome;
+use super::plan::{Planned, plan_file, plan_text, read_plain};
+use super::read::{Experiment, Order};
+use super::shown::in_words;
+use crate::caveats::STAND_IN;
+use crate::error::{LabError, table_failed};
+use crate::live::Live;
+use crate::trial::{Measured, Trial, run_one};
+use record::manifest::{Manifest, Verdict};
+use record::run_dir::{EXPERIMENT_TOML, MANIFEST, OUTCOME_JSON, TRIALS_CSV, trials, write_failed};
+use record::table::{TrialRow, TrialsWriter, is_own_column, read_trials};
+use record::{Caveat, RunDir};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use units::{Nanos, clock};
+
+/// Trials that may fail one after the other.
+const FAILURES_MAX: u32 = 3;
+
+/// An experiment with its run directory.
+#[derive(Debug)]
+pub struct Begun {
+    experiment: Experiment,
+    planned: Vec<Planned>,
+    run_dir: RunDir,
+    /// Of trials that are done.
+    rows: Vec<TrialRow>,
+    /// This host's facts.
+    host: serde_json::Value,
+    /// What was said of it before it goes on.
+    earlier: Option<Manifest>,
+}
+
+/// An experiment that is over, for now.
+#[derive(Debug)]
+pub struct Carried {
+    /// Its figures.
+    pub outcome: Outcome,
+    /// `interrupted` when somebody stopped it, `failed` when a trial failed.
+    pub verdict: Verdict,
+    /// What failed.
+    pub failure: Option<String>,
+    /// The run directory.
+    pub run_dir: PathBuf,
+    /// The report in it.
+    pub report: PathBuf,
+}
+
+impl Begun {
+    /// Begins the experiment of a file in a new run directory. `make` is asked for one trial of
+    /// each combination first, so that what it refuses is told before anything is begun.
+    ///
+    /// # Errors
+    /// [`LabError`] when the file is wrong, needs what is not built, `make` refuses a trial, or no
+    /// directory can be made.
+    pub fn new(path: &Path, out: Option<&Path>, make: &mut Make<'_>) -> Result<Self, LabError> {
+        let (experiment, planned) = plan_file(path)?;
+        let host = check(&experiment, &planned, make)?;
+        let run_dir = RunDir::create(out, &experiment.name)?;
+        run_dir.write(EXPERIMENT_TOML, filled_in(&experiment).as_bytes())?;
+        Ok(Self { experiment, planned, run_dir, rows: Vec::new(), host, earlier: None })
+    }
+
+    /// Begins the experiment that `text` describes in a run directory that is there.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub(crate) fn of_text(
+        text: &str,
+        run_dir: RunDir,
+        make: &mut Make<'_>,
+    ) -> Result<Self, LabError> {
+        let (experiment, planned) = plan_text(&run_dir.path().join(EXPERIMENT_TOML), text)?;
+        let host = check(&experiment, &planned, make)?;
+        run_dir.write(EXPERIMENT_TOML, filled_in(&experiment).as_bytes())?;
+        Ok(Self { experiment, planned, run_dir, rows: Vec::new(), host, earlier: None })
+    }
+
+    /// Goes on with the experiment of a run directory: trials that ended ok stay, others are made
+    /// anew.
+    ///
+    /// # Errors
+    /// [`LabError`] when it is no directory of an experiment, or as in [`Self::new`].
+    pub fn resume(path: &Path, make: &mut Make<'_>) -> Result<Self, LabError> {
+        let file = path.join(EXPERIMENT_TOML);
+        let text = read_plain(&file).map_err(|source| {
+            let path = path.to_owned();
+            LabError::NoExperiment { path, source }
+        })?;
+        let (experiment, planned) = plan_text(&file, &text)?;
+        let host = check(&experiment, &planned, make)?;
+        let run_dir = RunDir::reopen(path)?;
+        let table = path.join(TRIALS_CSV);
+        let mut rows = match fs::File::open(&table) {
+            Ok(file) => read_trials(file, planned.len()).map_err(table_failed(&table))?.0,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(write_failed(&table)(error).into()),
+        };
+        let dirs = trials(path)?;
+        let is_ok = |dir: &Path| {
+            let manifest = fs::read(dir.join(MANIFEST)).ok();
+            let manifest = manifest.and_then(|m| serde_json::from_slice::<Manifest>(&m).ok());
+            manifest.is_some_and(|manifest| manifest.verdict == Verdict::Ok)
+        };
+        let is_whole = |row: &TrialRow| {
+            let dir = dirs.iter().find(|(number, _)| *number == row.trial);
+            let planned = planned.iter().find(|p| p.number == row.trial);
+            row.verdict == Verdict::Ok.name()
+                && dir.is_some_and(|(_, dir)| is_ok(dir))
+                && planned.is_some_and(|planned| columns(planned) == row.factors)
+        };
+        rows.retain(is_whole);
+        let is_planned = |number: u32| planned.iter().any(|p| p.number == number);
+        let is_kept = |number: u32| rows.iter().any(|row| row.trial == number);
+        let again: Vec<_> = dirs.iter().filter(|(n, _)| is_planned(*n) && !is_kept(*n)).collect();
+        // One may have been killed between its manifest and its row; more have lost their table.
+        let lost = again.iter().filter(|(_, dir)| is_ok(dir)).count();
+        if lost > 1 {
+            return Err(LabError::RowsLost { table, lost });
+        }
+        for (_, dir) in again {
+            fs::remove_dir_all(dir).map_err(write_failed(dir))?;
+        }
+        let earlier = fs::read(path.join(MANIFEST)).ok();
+        let earlier = earlier.and_then(|m| serde_json::from_slice::<Manifest>(&m).ok());
+        Ok(Self { experiment, planned, run_dir, rows, host, earlier })
+    }
+
+    /// The trials that are still to be done.
+    fn left(&self) -> impl Iterator<Item = &Planned> {
+        self.planned.iter().filter(|p| self.rows.iter().all(|row| row.trial != p.number))
+    }
+
+    fn write_rows(&self) -> Result<(), LabError> {
+        let path = self.run_dir.path().join(TRIALS_CSV);
+        let mut bytes = Vec::new();
+        let mut table = TrialsWriter::new(&mut bytes);
+        for row in &self.rows {
+            table.row(row).map_err(table_failed(&path))?;
+        }
+        drop(table);
+        Ok(self.run_dir.write(TRIALS_CSV, &bytes)?)
+    }
+}
+
+/// That everything is built and every combination makes a trial; this host's facts.
+fn check(
+    experiment: &Experiment,
+    planned: &[Planned],
+    make: &mut Make<'_>,
+) -> Result<serde_json::Value, LabError> {
+    let mut needs: Vec<&str> = planned.iter().flat_map(|p| &p.needs).map(String::as_str).collect();
+    needs.sort_unstable();
+    needs.dedup();
+    if !needs.is_empty() {
+        let (name, needs) = (experiment.name.clone(), needs.join(", "));
+        return Err(LabError::NotBuilt { name, needs });
+    }
+    let mut host = serde_json::Value::Null;
+    for planned in planned.iter().filter(|planned| planned.block == 1) {
+        host = make(planned)?.host;
+    }
+    Ok(host)
+}
+
+/// The text as given, and behind it what was taken where it says nothing.
+fn filled_in(experiment: &Experiment) -> String {
+    let order = match experiment.order {
+        Order::Interleaved => "interleaved",
+        Order::Listed => "listed",
+    };
+    // As in JSON: a name may hold whatever a text may.
+    let compare = serde_json::Value::from(experiment.compared().unwrap_or("none"));
+    format!(
+        "{}\n# Taken: order = \"{order}\", repetitions = {}, seed = {}, compare = {compare}\n",
+        experiment.text.trim_end(),
+        experiment.repetitions,
+        experiment.seed,
+    )
+}
+
+/// Makes a trial of a planned one.
+pub type Make<'a> = dyn FnMut(&Planned) -> Result<Trial, LabError> + 'a;
+
+/// Carries out what is left of an experiment.
+///
+/// # Errors
+/// [`LabError`] of what concerns no single trial; the run directory says why in its manifest.
+pub fn carry_out(
+    begun: &mut Begun,
+    command_line: Vec<String>,
+    make: &mut Make<'_>,
+    live: &mut dyn Live,
+    stop: &Arc<AtomicBool>,
+) -> Result<Carried, LabError> {
+    let mut manifest =
+        Manifest::starting(&begun.experiment.name, command_line.clone(), clock::wall());
+    manifest.settings = begun.experiment.facts();
+    manifest.seeds.insert("experiment".to_owned(), begun.experiment.seed);
+    manifest.host = begun.host.clone();
+    if let Some(earlier) = begun.earlier.take() {
+        (manifest.started, manifest.caveats) = (earlier.started, earlier.caveats);
+    }
+    let left: Vec<Planned> = begun.left().cloned().collect();
+    begun.run_dir.write_json(MANIFEST, &manifest)?;
+    live.begun(begun.run_dir.path());
+    let mut carrying = Carrying { begun, command_line, live, stop, failures: Vec::new(), row: 0 };
+    let ended = carrying.all(&left, make, &mut manifest.caveats);
+    let (verdict, failure) = match (&ended, carrying.failures.first()) {
+        (Err(error), _) => (error.verdict(), Some(error.to_string())),
+        (Ok(()), Some(first)) => (Verdict::Failed, Some(first.clone())),
+        (Ok(()), None) => (Verdict::Ok, None),
+    };
+    manifest.end(verdict, failure.clone(), clock::wall());
+    let run_dir = begun.run_dir.path().to_owned();
+    let outcome =
+        Outcome::of(&begun.experiment, &begun.planned, &begun.rows, &manifest.caveats, &run_dir);
+    begun.run_dir.write_json(OUTCOME_JSON, &outcome)?;
+    begun.run_dir.write_json(MANIFEST, &manifest)?;
+    let report = report::build(&run_dir)?;
+    match ended {
+        Err(error) if verdict != Verdict::Interrupted => Err(error),
+        _ => Ok(Carried { outcome, verdict, failure, run_dir, report }),
+    }
+}
+
+struct Carrying<'a> {
+    begun: &'a mut Begun,
+    command_line: Vec<String>,
+    live: &'a mut dyn Live,
+    stop: &'a Arc<AtomicBool>,
+    /// A sentence per trial that failed.
+    failures: Vec<String>,
+    /// So many failed one after the other.
+    row: u32,
+}
+
+impl Carrying<'_> {
+    fn all(
+        &mut self,
+        left: &[Planned],
+        make: &mut Make<'_>,
+        caveats: &mut Vec<Caveat>,
+    ) -> Result<(), LabError> {
+        for (done, planned) in left.iter().enumerate() {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+            self.tell(planned, &left[done..]);
+            let mut trial = make(planned)?;
+            trial.command_line.clone_from(&self.command_line);
+            trial.name.clone_from(&self.begun.experiment.name);
+            let (run_dir, number) = (&self.begun.run_dir, planned.number);
+            match run_one(&trial, run_dir, number, self.live, self.stop) {
+                Ok(measured) => {
+                    collect(caveats, number, &measured);
+                    self.keep(planned, measured)?;
+                }
+                Err(error) if error.verdict() == Verdict::Interrupted => return Err(error),
+                // Of what is wrong with the command line or the host, the next trial knows too.
+                Err(error) if self.begun.rows.is_empty() => return Err(error),
+                Err(error) => self.failed(number, &error.to_string())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, planned: &Planned, left: &[Planned]) {
+        let (number, of) = (planned.number, self.begun.planned.len());
+        let time = left.iter().map(|p| p.expected.total()).fold(Nanos::ZERO, |sum, t| sum + t);
+        self.live.notice(&format!(
+            "trial {number} of {of}: {}; about {} left",
+            planned.in_words(),
+            in_words(time)
+        ));
+    }
+
+    fn keep(&mut self, planned: &Planned, measured: Measured) -> Result<(), LabError> {
+        let is_interrupted = measured.row.verdict == Verdict::Interrupted.name();
+        let is_ok = measured.is_ok();
+        let Measured { row, failure, .. } = measured;
+        self.begun.rows.push(TrialRow { factors: columns(planned), ..row });
+        self.begun.rows.sort_by_key(|row| row.trial);
+        self.begun.write_rows()?;
+        match (is_ok, is_interrupted) {
+            (true, _) => self.row = 0,
+            (_, true) => return Err(LabError::Interrupted),
+            _ => self.failed(planned.number, &failure.unwrap_or_default())?,
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, number: u32, why: &str) -> Result<(), LabError> {
+        let sentence = format!("trial {number}: {why}");
+        self.live.notice(&sentence);
+        self.failures.push(sentence.clone());
+        self.row += 1;
+        match self.row >= FAILURES_MAX {
+            true => Err(LabError::TrialsFail { count: self.row, last: sentence }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The columns of a trial's factors. The table has some names of its own.
+fn columns(planned: &Planned) -> Vec<(String, String)> {
+    let column = |(factor, level): &(String, String)| match is_own_column(factor) {
+        true => (format!("{factor}_level"), level.clone()),
+        false => (factor.clone(), level.clone()),
+    };
+    planned.factors.iter().map(column).collect()
+}
+
+/// Each code once, with the trial that has it first.
+fn collect(all: &mut Vec<Caveat>, number: u32, measured: &Measured) {
+    for caveat in &measured.caveats {
+        if all.iter().all(|known| known.code != caveat.code) {
+            // What the target is, it is in all of them.
+            let text = match caveat.code.as_str() {
+                STAND_IN => caveat.text.clone(),
+                _ => format!("First in trial {number}: {}", caveat.text),
+            };
+            all.push(Caveat { text, ..caveat.clone() });
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! From a text to trials, and from their rows to what they say.
+
+use super::outcome::Outcome;
+use super::plan::{Planned, plan_text};
+use super::read::Experiment;
+use record::table::TrialRow;
+use std::collections::BTreeSet;
+use std::path::Path;
+use units::Nanos;
+
+const TEXT: &str = r#"
+[experiment]
+name = "e"
+repetitions = 6
+seed = 5
+compare = "layout"
+budget = "threads"
+
+[settings]
+workload = "ycsb:a"
+duration = "2s"
+cassandra = { concurrent_reads = 16 }
+
+[factors]
+layout = [
+    { name = "one", cassandra = { concurrent_writes = 8, "nested" = { key = 1 } }, heap = "1GiB" },
+    { name = "two", database = "cassandra", jvm = ["-XX:+UseNUMA", "-Xss256k"] },
+]
+
+[load]
+threads = [1, 2]
+
+[[except]]
+why = "of no use"
+layout = "two"
+threads = 2
+
+[[when]]
+layout = "one"
+threads = 2
+set = { duration = "5s", property = { requestdistribution = "zipfian" } }
+"#;
+
+fn plan(text: &str) -> (Experiment, Vec<Planned>) {
+    plan_text(Path::new("e.toml"), text).unwrap()
+}
+
+fn of(planned: &[Planned], levels: [&str; 2]) -> Planned {
+    let has = |p: &&Planned| p.factors.iter().map(|(_, level)| level.as_str()).eq(levels);
+    planned.iter().find(has).unwrap().clone()
+}
+
+#[test]
+fn blocks_hold_each_combination_once_and_come_forth_and_back() {
+    let (_, planned) = plan(TEXT);
+    assert_eq!(planned.len(), 3 * 6);
+    assert!(planned.iter().map(|p| p.number).eq(1..=18));
+    let blocks: Vec<Vec<_>> =
+        planned.chunks(3).map(|block| block.iter().map(|p| p.factors.clone()).collect()).collect();
+    for (pair, number) in blocks.chunks(2).zip(0..) {
+        let back: Vec<_> = pair[1].iter().rev().cloned().collect();
+        assert_eq!(pair[0], back, "pair {number}");
+        assert_eq!(pair[0].iter().collect::<BTreeSet<_>>().len(), 3);
+    }
+    assert!(planned.chunks(3).zip(1..).all(|(block, n)| block.iter().all(|p| p.block == n)));
+    assert!(planned.iter().all(|p| p.seed == 4 + u64::from(p.block)));
+    assert_eq!(plan(TEXT).1, planned, "the same text, the same order");
+    let other = plan(&TEXT.replace("seed = 5", "seed = 6")).1;
+    assert!(other.iter().zip(&planned).any(|(a, b)| a.factors != b.factors));
+    let listed = plan(&TEXT.replace("seed = 5", "order = \"listed\"")).1;
+    assert!(listed[..6].iter().all(|p| p.factors == listed[0].factors));
+}
+
+#[test]
+fn settings_of_levels_and_of_combinations_win_and_become_flags() {
+    let (_, planned) = plan(TEXT);
+    let one = of(&planned, ["one", "2"]);
+    // Settings of Cassandra are none of the reference target's.
+    assert_eq!(
+        one.arguments(),
+        [
+            "ycsb:a",
+            "--duration=5s",
+            "--threads=2",
+            "-p=requestdistribution=zipfian",
+            &format!("--seed={}", one.seed)
+        ]
+    );
+    assert_eq!(one.expected.measure, Nanos::from_secs(5));
+    let two = of(&planned, ["two", "1"]);
+    assert_eq!(
+        two.arguments(),
+        [
+            "ycsb:a",
+            "--duration=2s",
+            "--set=cassandra.concurrent_reads=16",
+            "--target=cassandra",
+            "--jvm=-XX:+UseNUMA",
+            "--jvm=-Xss256k",
+            "--threads=1",
+            &format!("--seed={}", two.seed)
+        ]
+    );
+    assert!(two.expected.start > one.expected.start && two.expected.settle > Nanos::ZERO);
+    let cassandra = TEXT.replace("heap = \"1GiB\"", "database = \"cassandra\"");
+    let arguments = of(&plan(&cassandra).1, ["one", "1"]).arguments().join(" ");
+    for key in ["concurrent_reads=16", "concurrent_writes=8", "nested.key=1"] {
+        assert!(arguments.contains(&format!("--set=cassandra.{key}")), "{arguments}");
+    }
+}
+
+#[test]
+fn what_is_not_built_is_named_by_the_trials_that_need_it() {
+    let text = TEXT.replace("heap = \"1GiB\"", "data = \"keep\", needs = [\"vm\"]");
+    let (experiment, planned) = plan(&text);
+    assert_eq!(of(&planned, ["one", "1"]).needs, ["data", "vm"]);
+    assert!(of(&planned, ["two", "1"]).needs.is_empty());
+    let words = super::plan_in_words(&experiment, &planned);
+    assert!(words.contains("not built, for 12 of them: vm (virtual machines as hosts)"), "{words}");
+    assert!(words.lines().filter(|line| line.contains("data, vm")).count() == 12, "{words}");
+    assert_eq!(super::plan_as_json(&experiment, &planned)["trials"][0]["block"], 1);
+}
+
+/// Rows with the throughput of a law, and noise that is the same for all trials of a block.
+fn rows(planned: &[Planned], ops_s: impl Fn(&Planned) -> f64) -> Vec<TrialRow> {
+    let row = |p: &Planned| TrialRow {
+        trial: p.number,
+        workload: "ycsb:a".to_owned(),
+        target: "reference".to_owned(),
+        factors: p.factors.clone(),
+        ops: 10,
+        ops_s: ops_s(p) * (1.0 + 0.05 * f64::from(p.block % 3)),
+        duration_s: 1.0,
+        errors: 0,
+        scheduled_rate_s: None,
+        service: None,
+        response: None,
+        lag: None,
+        verdict: "ok".to_owned(),
+        caveats: Vec::new(),
+    };
+    planned.iter().map(row).collect()
+}
+
+#[test]
+fn the_outcome_compares_arms_and_scales_the_budget() {
+    let text = TEXT.replace("threads = [1, 2]", "threads = [1, 2, 3, 4, 6, 8]");
+    let (experiment, planned) = plan(&text);
+    let threads = |p: &Planned| p.factors[1].1.parse::<f64>().unwrap();
+    let factor = |p: &Planned| if p.factors[0].1 == "one" { 1.0 } else { 1.3 };
+    let law = |n: f64| 1000.0 * n / (1.0 + 0.1 * (n - 1.0));
+    let mut rows = rows(&planned, |p| law(threads(p)) * factor(p));
+    // One trial failed: its block is left out of its comparison, and the trial is missing.
+    let failed = rows.iter_mut().find(|r| r.factors[1].1 == "3" && r.factors[0].1 == "one");
+    "failed".clone_into(&mut failed.unwrap().verdict);
+    let outcome = Outcome::of(&experiment, &planned, &rows, &[], Path::new("runs/x"));
+    assert_eq!((outcome.planned, outcome.done, outcome.missing), (66, 65, 1));
+    assert_eq!(outcome.cells.len(), 6, "a cell for each number of threads");
+    let cell = &outcome.cells[0];
+    assert_eq!(cell.factors, [("threads".to_owned(), "1".to_owned())]);
+    let sentence = cell.sentence.as_ref().unwrap();
+    assert!(sentence.starts_with("two is best: 1.300 x one (1.300 to 1.300, 95 %)"), "{sentence}");
+    // The excepted combination leaves one arm, and nothing to compare.
+    assert_eq!((outcome.cells[1].arms.len(), outcome.cells[1].sentence.clone()), (1, None));
+    let three = &outcome.cells[2];
+    assert_eq!(three.arms[0].ops_s.iter().flatten().count(), 5);
+    assert!(three.sentence.as_ref().unwrap().contains("min-max"), "{:?}", three.sentence);
+    let scaled = &outcome.scaled[0];
+    let eight = scaled.steps.last().unwrap();
+    assert_eq!(eight.budget, 8);
+    assert!((eight.speedup.unwrap().value - 8.0 / 1.7).abs() < 1e-9, "{eight:?}");
+    let analyze::usl::Usl::Fitted(fit) = &scaled.usl else { panic!("{:?}", scaled.usl) };
+    assert!((fit.sigma_interval.0..=fit.sigma_interval.1).contains(&0.1), "{fit:?}");
+    // The other arm has five budgets.
+    assert!(matches!(outcome.scaled[1].usl, analyze::usl::Usl::NotFitted { .. }));
+    let words = outcome.in_words();
+    assert!(words.contains("e: 65 of 66 trials ok") && words.contains("by threads"), "{words}");
+    assert!(words.contains("no scalability law: 5 distinct N"), "{words}");
+}

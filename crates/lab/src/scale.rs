@@ -1,0 +1,151 @@
+//! The layout study: which layout of instances is best on this machine, and by how much.
+//!
+//! In: a [`Study`], and what makes a trial of a planned one. Out: an experiment whose arms are
+//! layouts, or numbers of instances, each with as many clients as keep it busy, carried out block
+//! by block; the files of the best arm under `recommended/`. All arms have the same cpus, rows in
+//! all and client; arms that are the same on this machine are measured once. Source: Talreja et
+//! al., ICPE 2019. Limits: this host alone; the number of clients is looked for once per arm.
+
+mod arms;
+mod foreseen;
+mod recommended;
+mod text;
+
+pub use foreseen::foresee;
+
+use crate::error::LabError;
+use crate::experiment::{Begun, Carried, Make, Planned, carry_out, plan_text};
+use crate::layout::Policy;
+use crate::live::Live;
+use crate::trial::{Point, enough, pilot};
+use arms::Arms;
+use record::RunDir;
+use record::run_dir::write_failed;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Where the searches for the load leave what they started and heard.
+const PILOTS: &str = "pilots";
+const PILOTS_JSON: &str = "pilots.json";
+
+/// What is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Compared {
+    /// Layouts, each over every budget.
+    Layouts(Vec<Policy>),
+    /// Numbers of instances on the same cpus.
+    Instances(Vec<u32>),
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// None is what this machine has: its layouts, else numbers of instances.
+    pub compared: Option<Compared>,
+    /// Budgets in NUMA nodes; empty for all of the target's cpus.
+    pub numa_counts: Vec<u32>,
+    /// Workloads.
+    pub workloads: Vec<String>,
+    /// Of each combination.
+    pub repetitions: u32,
+    /// Of all random choices.
+    pub seed: u64,
+    /// Clients of every arm; None looks for them.
+    pub threads: Option<u32>,
+    /// Further settings of all trials, by their names in an experiment's file.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A study that is over.
+#[derive(Debug)]
+pub struct Scaled {
+    /// Its experiment.
+    pub carried: Carried,
+    /// Arms that were left out, and why.
+    pub left_out: Vec<String>,
+    /// The clients that were found for each combination; empty where they were given.
+    pub loads: Vec<(String, usize)>,
+    /// The directory with the files of the best arm, and why it is that one; or why there is none.
+    pub recommended: Result<(PathBuf, String), String>,
+}
+
+/// Carries a study out.
+///
+/// # Errors
+/// [`LabError`]; a run directory that was begun says why. Nothing is left running.
+pub fn scale(
+    study: &Study,
+    out: Option<&Path>,
+    command_line: Vec<String>,
+    make: &mut Make<'_>,
+    live: &mut dyn Live,
+    stop: &Arc<AtomicBool>,
+) -> Result<Scaled, LabError> {
+    let arms = Arms::of(study, make)?;
+    let run_dir = RunDir::create(out, "scale")?;
+    let mut clients: BTreeMap<Vec<(String, String)>, usize> = BTreeMap::new();
+    if study.threads.is_none() {
+        let found = search(study, &arms, &run_dir, make, live, stop).inspect_err(|_| {
+            // Nothing was measured yet: the directory is as new again.
+            let _ = fs::remove_dir_all(run_dir.path().join(PILOTS));
+        })?;
+        run_dir.write_json(PILOTS_JSON, &shown(&found))?;
+        clients.extend(found.iter().filter_map(|(at, points)| Some((at.clone(), enough(points)?))));
+    }
+    let words = |at: &[(String, String)]| {
+        at.iter().map(|(factor, level)| format!("{factor} {level}")).collect::<Vec<_>>().join(", ")
+    };
+    let loads = clients.iter().map(|(at, threads)| (words(at), *threads)).collect();
+    let text = text::experiment(study, &arms, &clients);
+    let mut begun = Begun::of_text(&text, run_dir, make)?;
+    let carried = carry_out(&mut begun, command_line, make, live, stop)?;
+    let recommended = recommended::write(study, &arms, &carried, make);
+    Ok(Scaled { carried, left_out: arms.left_out, loads, recommended })
+}
+
+type Found = Vec<(Vec<(String, String)>, Vec<Point>)>;
+
+/// Looks for the clients of each combination.
+fn search(
+    study: &Study,
+    arms: &Arms,
+    run_dir: &RunDir,
+    make: &mut Make<'_>,
+    live: &mut dyn Live,
+    stop: &Arc<AtomicBool>,
+) -> Result<Found, LabError> {
+    let mut found = Vec::new();
+    for planned in combinations(&text::experiment(study, arms, &BTreeMap::new()))? {
+        if stop.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        let name: Vec<_> = planned.factors.iter().map(|(_, level)| file_name(level)).collect();
+        let dir = run_dir.path().join(PILOTS).join(name.join("-"));
+        fs::create_dir_all(&dir).map_err(write_failed(&dir))?;
+        let pilots = RunDir::create(Some(&dir), "pilot")?;
+        let trial = make(&planned)?;
+        found.push((planned.factors.clone(), pilot(&trial, &pilots, live, stop)?));
+    }
+    Ok(found)
+}
+
+/// One planned trial of each combination.
+fn combinations(text: &str) -> Result<Vec<Planned>, LabError> {
+    let (_, planned) = plan_text(&PathBuf::from("scale"), text)?;
+    Ok(planned.into_iter().filter(|planned| planned.block == 1).collect())
+}
+
+fn file_name(level: &str) -> String {
+    level.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+}
+
+fn shown(found: &Found) -> serde_json::Value {
+    let one = |(factors, points): &(Vec<(String, String)>, Vec<Point>)| {
+        let factors: BTreeMap<_, _> = factors.iter().cloned().collect();
+        serde_json::json!({ "factors": factors, "points": points })
+    };
+    found.iter().map(one).collect()
+}

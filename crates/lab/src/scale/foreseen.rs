@@ -1,0 +1,90 @@
+//! What a study would compare on another machine: a recorded one, or one that is only described.
+//!
+//! In: a machine and a study. Out: arms and where their instances would be, arms that would be the
+//! same, and what cannot be, as text. Nothing is run. A local client gets half of the cores, as in
+//! a study that is run.
+
+use super::{Compared, Study};
+use crate::layout::{Asked, Database, Policy, lay_out};
+use machine::layout::Policy::{Count, PerLlc, PerNuma, PerPackage, Single};
+use machine::{Machine, client_and_target_cpus};
+use stage::Place;
+use std::fmt::Write as _;
+
+/// The text of `wideload scale --from`.
+#[must_use]
+pub fn foresee(study: &Study, machine: &Machine, database: Database) -> String {
+    let split = client_and_target_cpus(machine, &machine.allowed);
+    let mut text = format!("client on cpus {}, target on cpus {}\n", split.client, split.target);
+    if split.shared {
+        text.push_str("client and target share their only core: no result would be worth much\n");
+    }
+    let policies = match &study.compared {
+        Some(Compared::Layouts(policies)) => policies.clone(),
+        Some(Compared::Instances(counts)) => {
+            counts.iter().map(|count| Policy::Parts(Count(*count))).collect()
+        }
+        None => [Single, PerPackage, PerNuma, PerLlc].map(Policy::Parts).to_vec(),
+    };
+    let budgets = match study.numa_counts.as_slice() {
+        [] => vec![None],
+        counts => counts.iter().copied().map(Some).collect(),
+    };
+    for budget in budgets {
+        let mut seen: Vec<(Vec<Place>, String)> = Vec::new();
+        if let Some(count) = budget {
+            let _ = writeln!(text, "\non {count} NUMA nodes");
+        }
+        for policy in &policies {
+            let asked = Asked {
+                policy: policy.clone(),
+                numa_count: budget,
+                order: None,
+                cpus: split.target.clone(),
+                database,
+            };
+            let said = match lay_out(machine, &asked) {
+                Err(error) => format!("cannot be: {error}"),
+                Ok((places, _)) => match seen.iter().find(|(known, _)| *known == places) {
+                    Some((_, other)) => format!("the same as {other}"),
+                    None => {
+                        let words: Vec<_> = places.iter().map(ToString::to_string).collect();
+                        seen.push((places, policy.to_string()));
+                        format!("{} x  {}", words.len(), words.join("  "))
+                    }
+                },
+            };
+            let name = policy.to_string();
+            let _ = writeln!(text, "  {name:<12} {said}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_of_a_described_machine_are_told_without_running() {
+        let machine = Machine::synthetic("package:2 die:2 numa:1 llc:1 core:2 cpu:1").unwrap();
+        let study = Study {
+            compared: None,
+            numa_counts: vec![1, 2, 9],
+            workloads: vec!["ycsb:a".to_owned()],
+            repetitions: 6,
+            seed: 1,
+            threads: None,
+            settings: Vec::new(),
+        };
+        let text = foresee(&study, &machine, Database::Reference);
+        for said in [
+            "target on cpus 0-3",
+            "per-numa     2 x  0-1@0  2-3@1",
+            "per-package  the same as single",
+            "cannot be: ",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+    }
+}

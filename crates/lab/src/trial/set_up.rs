@@ -1,0 +1,168 @@
+//! What comes before the first operation that is measured: provision -> create -> load -> verify.
+
+use super::Running;
+use crate::data::{self, Prepared};
+use crate::data_size::DataSize;
+use crate::error::LabError;
+use crate::filling::{Filling, Pour};
+use crate::local_target::LocalTarget;
+use crate::places;
+use crate::provision::{self, Provisioned, Storage, TargetChoice};
+use crate::ring_watch::RingWatch;
+use crate::stand_in;
+use crate::watchdog::Watchdog;
+use drive::{Drive, Encoder, Load, Roster};
+use machine::Machine;
+use record::summary::Target;
+use record::{Caveat, TrialDir};
+use serde_json::Value;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is known once the target answers.
+pub(super) struct Ready {
+    /// The hosts of each database.
+    pub(super) databases: Vec<Arc<Roster>>,
+    pub(super) watch: Option<RingWatch>,
+    pub(super) target: Target,
+    pub(super) encoder: Arc<Encoder>,
+    pub(super) ids: Vec<Vec<u8>>,
+    pub(super) filling: Option<Filling>,
+    pub(super) local: LocalTarget,
+    pub(super) machine: Machine,
+    pub(super) caveats: Vec<Caveat>,
+}
+
+/// A target that can be driven; it is stopped with this.
+pub(super) struct SetUp {
+    pub(super) ready: Ready,
+    pub(super) watchdog: Watchdog,
+    pub(super) provisioned: Provisioned,
+    /// Rows were loaded.
+    pub(super) fills: bool,
+}
+
+impl Ready {
+    /// Of all hosts that are driven.
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        self.databases.iter().flat_map(|hosts| hosts.addresses()).collect()
+    }
+}
+
+impl Running<'_> {
+    /// Starts the target, or finds it, and fills its table.
+    pub(super) fn set_up(&mut self, trial_dir: &TrialDir) -> Result<SetUp, LabError> {
+        let provisioned = self.provision(trial_dir)?;
+        let mut ready = self.prepare(&provisioned).map_err(|error| {
+            // Whatever was not waited for: this is why.
+            if self.stop.load(Ordering::Relaxed) { LabError::Interrupted } else { error }
+        })?;
+        self.write_trial_manifest(trial_dir)?;
+        let apart = provisioned.databases() > 1;
+        let watchdog = Watchdog::start(provisioned.processes(), apart, self.stop.clone());
+        let watchdog = watchdog.map_err(LabError::Thread)?;
+        let fills = ready.filling.is_some();
+        if let Some(filling) = ready.filling.take() {
+            let loaded = self.load(&ready, &filling, watchdog.halt());
+            if watchdog.died() {
+                return Err(LabError::target_died(trial_dir));
+            }
+            loaded?;
+        }
+        self.verify_places(&provisioned)?;
+        Ok(SetUp { ready, watchdog, provisioned, fills })
+    }
+
+    fn provision(&mut self, trial_dir: &TrialDir) -> Result<Provisioned, LabError> {
+        match &self.trial.target {
+            TargetChoice::Reference { storage, serial } => {
+                let cpus = self.trial.target_cpus();
+                self.live.stage(&format!(
+                    "starting the reference target ({}) on cpus {cpus}",
+                    storage.name()
+                ));
+                let places = &self.trial.places;
+                provision::reference(*storage, *serial, places, &trial_dir.raw()?, self.stop)
+            }
+            TargetChoice::Cassandra { options, data_dir } => {
+                let (places, data_dir) = (&self.trial.places, data_dir.as_deref());
+                let said = &mut |what: &str| self.live.stage(what);
+                provision::cassandra(options, data_dir, places, &trial_dir.raw()?, said, self.stop)
+            }
+            TargetChoice::Running { hosts } => provision::running(hosts, self.stop),
+        }
+    }
+
+    fn prepare(&mut self, provisioned: &Provisioned) -> Result<Ready, LabError> {
+        let trial = self.trial;
+        self.live.stage(&format!("preparing {}", trial.table.quoted()));
+        let prepared = data::prepare(trial, provisioned, self.live, self.stop)?;
+        let Prepared { ids, filling, version, addresses, ring, watched, mut caveats } = prepared;
+        let encoder =
+            Arc::new(Encoder::new(trial.plan.clone(), &trial.table, &ids, trial.consistency));
+        let kind = match &trial.target {
+            TargetChoice::Reference { storage: Storage::Memory, .. } => Target::REFERENCE,
+            TargetChoice::Reference { storage: Storage::Null, .. } => Target::NULL_MOCK,
+            TargetChoice::Cassandra { .. } => "cassandra",
+            TargetChoice::Running { .. } => {
+                let (release, who) = (version.as_deref(), trial.credentials.as_ref());
+                stand_in::kind(addresses[0], release, trial.timeout, who, self.stop)?
+            }
+        };
+        let version = version.or_else(|| provisioned.version.clone());
+        let target = Target { kind: kind.to_owned(), version, protocol: Some(wire::cql::VERSION) };
+        let listed: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        let local = LocalTarget::of(trial, provisioned, &addresses);
+        let machine = Machine::read(Path::new("/"))?;
+        let data = DataSize::of(&trial.plan, trial.databases(), &target, &local, &machine);
+        caveats.extend(data.caveat(&trial.plan, &target));
+        self.manifest.target = serde_json::json!({
+            "kind": target.kind,
+            "version": target.version,
+            "protocol": target.protocol,
+            "addresses": listed,
+            "cpus": (!local.cpus.is_empty()).then(|| local.cpus.to_string()),
+            "data": data.facts(),
+            "started": provisioned.facts,
+        });
+        let databases: Vec<_> = match trial.databases() {
+            1 => vec![Arc::new(Roster::new(addresses, ring))],
+            _ => addresses.iter().map(|&one| Arc::new(Roster::new(vec![one], None))).collect(),
+        };
+        let watch = watched.map(|watched| RingWatch::start(watched, databases[0].clone()));
+        let watch = watch.transpose().map_err(LabError::Thread)?;
+        Ok(Ready { databases, watch, target, encoder, ids, filling, local, machine, caveats })
+    }
+
+    /// Looks where every instance that was started has its threads and its pages, now that its rows
+    /// are loaded.
+    fn verify_places(&mut self, provisioned: &Provisioned) -> Result<(), LabError> {
+        let pages = provisioned.verify_pages()?;
+        if let (Value::Object(facts), true) = (&mut self.manifest.target, provisioned.is_ours()) {
+            facts.insert("places".to_owned(), places::facts(&self.trial.places, &pages));
+        }
+        Ok(())
+    }
+
+    fn load(
+        &mut self,
+        ready: &Ready,
+        filling: &Filling,
+        halt: &Arc<AtomicBool>,
+    ) -> Result<(), LabError> {
+        let trial = self.trial;
+        let load = Load::every_key(trial.load.arrivals.in_flight_max().clamp(64, 1024));
+        let workers = drive::workers(trial.client_cpus.len(), &load.arrivals, trial.databases());
+        let drive = Drive {
+            load,
+            connections: drive::connections(trial.connections, workers / trial.databases()),
+            retries: trial.load_retries,
+            retry_pause: trial.load_retry_pause,
+            ..self.drive_of(ready)
+        };
+        self.live.stage(&format!("loading {} rows into {}", filling.rows(), trial.table.quoted()));
+        filling.pour(&Pour { trial, ids: &ready.ids, drive, workers }, self.live, halt)
+    }
+}

@@ -1,0 +1,271 @@
+//! The outcome of an experiment on its page: the verdict in sentences, tables, and plots against
+//! the budget.
+//!
+//! Input: `outcome.json` as `docs/FORMAT.md` describes it; output: texts, rows and charts. Nothing
+//! is computed here but the course of a fitted law between the budgets.
+
+use crate::axis::{Axis, Format};
+use crate::chart::{Chart, Dash, Line};
+use crate::number::significant;
+use serde::{Deserialize, Serialize};
+
+/// Sentences above everything else; the tables have all.
+const SENTENCES_MAX: usize = 6;
+/// Points of a fitted law.
+const LAW_POINTS: u32 = 60;
+
+type Levels = Vec<(String, String)>;
+
+/// What of `outcome.json` is shown.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Outcome {
+    planned: usize,
+    done: usize,
+    compare: Option<String>,
+    cells: Vec<Cell>,
+    budget: Option<String>,
+    scaled: Vec<Scaled>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Cell {
+    factors: Levels,
+    arms: Vec<Arm>,
+    sentence: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arm {
+    name: String,
+    ops_s_mean: Option<Figure>,
+}
+
+/// A figure with its interval.
+#[derive(Debug, Clone, Deserialize)]
+struct Figure {
+    value: f64,
+    interval: (f64, f64),
+    interval_kind: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Scaled {
+    factors: Levels,
+    steps: Vec<Step>,
+    usl: Usl,
+}
+
+#[derive(Debug, Deserialize)]
+struct Step {
+    budget: u32,
+    level: Option<Figure>,
+    speedup: Option<Figure>,
+    efficiency: Option<Figure>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Usl {
+    Fitted(Fit),
+    NotFitted { reason: String },
+}
+
+#[derive(Debug, Deserialize)]
+struct Fit {
+    law: Law,
+    sigma_interval: (f64, f64),
+    kappa_interval: (f64, f64),
+}
+
+#[derive(Debug, Deserialize)]
+struct Law {
+    lambda: f64,
+    sigma: f64,
+    kappa: f64,
+}
+
+/// As the template needs it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Shown {
+    sentences: Vec<String>,
+    more: usize,
+    compare: String,
+    cells: Vec<ShownCell>,
+    budget: String,
+    scaled: Vec<ShownScaled>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownCell {
+    heading: String,
+    sentence: String,
+    rows: Vec<[String; 3]>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownScaled {
+    heading: String,
+    law: String,
+    rows: Vec<[String; 5]>,
+}
+
+fn heading(factors: &[(String, String)]) -> String {
+    let level = |(factor, level): &(String, String)| format!("{factor} {level}");
+    match factors.is_empty() {
+        true => "all trials".to_owned(),
+        false => factors.iter().map(level).collect::<Vec<_>>().join(", "),
+    }
+}
+
+impl Figure {
+    fn range(&self, times: f64) -> String {
+        let (low, high) = (self.interval.0 * times, self.interval.1 * times);
+        format!("{} to {}, {}", significant(low), significant(high), self.interval_kind)
+    }
+}
+
+impl Outcome {
+    /// Texts and tables.
+    pub(crate) fn shown(&self) -> Shown {
+        let told: Vec<String> = self
+            .cells
+            .iter()
+            .filter_map(|cell| Some((cell, cell.sentence.as_ref()?)))
+            .map(|(cell, sentence)| match cell.factors.is_empty() {
+                true => format!("{sentence}."),
+                false => format!("{}: {sentence}.", heading(&cell.factors)),
+            })
+            .collect();
+        let more = told.len().saturating_sub(SENTENCES_MAX);
+        let mut sentences: Vec<String> = told.into_iter().take(SENTENCES_MAX).collect();
+        if self.done < self.planned {
+            sentences.push(format!("{} of {} trials ended ok.", self.done, self.planned));
+        }
+        Shown {
+            sentences,
+            more,
+            compare: self.compare.clone().unwrap_or_else(|| "experiment".to_owned()),
+            cells: self.cells.iter().map(Cell::shown).collect(),
+            budget: self.budget.clone().unwrap_or_default(),
+            scaled: self.scaled.iter().map(Scaled::shown).collect(),
+        }
+    }
+
+    /// Throughput and efficiency against the budget.
+    pub(crate) fn charts(&self) -> Vec<Chart> {
+        let Some(budget) = &self.budget else { return Vec::new() };
+        let steps = || self.scaled.iter().flat_map(|scaled| &scaled.steps);
+        let most = steps().map(|step| step.budget).max().unwrap_or(1);
+        let least = steps().map(|step| step.budget).min().unwrap_or(1);
+        let x =
+            Axis::exact(Format::Number, f64::from(least), f64::from(most)).called("budget", budget);
+        let throughput = self.lines(|step| step.level.as_ref(), true);
+        let efficiency = self.lines(|step| step.efficiency.as_ref(), false);
+        let values = |lines: &[Line]| {
+            let points = lines.iter().flat_map(|line| &line.points);
+            points.filter_map(|point| point.1).collect::<Vec<_>>()
+        };
+        let rates = Axis::linear(Format::Rate, values(&throughput).into_iter());
+        let shares = Axis::linear(Format::Share, values(&efficiency).into_iter().chain([1.0]));
+        let title = format!("Throughput, by {budget}");
+        let mut charts = vec![
+            Chart::new("outcome throughput", &title, x.clone(), rates, throughput),
+            Chart::new(
+                "outcome efficiency",
+                &format!("Efficiency, by {budget}"),
+                x,
+                shares,
+                efficiency,
+            ),
+        ];
+        for chart in &mut charts {
+            chart.group = "outcome".into();
+            chart.note = "Circles were measured, dotted lines are their intervals.".to_owned();
+        }
+        charts[0].note.push_str(" A dashed line is the scalability law, where it could be fitted.");
+        charts
+    }
+
+    /// A line per combination, the ends of its intervals, and its law.
+    fn lines(&self, figure: impl Fn(&Step) -> Option<&Figure>, with_law: bool) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for (colour, scaled) in self.scaled.iter().enumerate() {
+            let name = heading(&scaled.factors);
+            let points = |value: &dyn Fn(&Figure) -> f64| {
+                let point = |s: &Step| (f64::from(s.budget), figure(s).map(value));
+                scaled.steps.iter().map(point).collect::<Vec<_>>()
+            };
+            let mut add = |name: String, dash, points| {
+                lines.push(Line { name, term: "throughput", colour, dash, points });
+            };
+            add(name.clone(), Dash::Solid, points(&|f| f.value));
+            add(format!("{name}, least"), Dash::Dotted, points(&|f| f.interval.0));
+            add(format!("{name}, most"), Dash::Dotted, points(&|f| f.interval.1));
+            if let (Usl::Fitted(fit), true) = (&scaled.usl, with_law) {
+                add(format!("{name}, law"), Dash::Dashed, scaled.course(&fit.law));
+            }
+        }
+        lines
+    }
+}
+
+impl Cell {
+    fn shown(&self) -> ShownCell {
+        let row = |arm: &Arm| match &arm.ops_s_mean {
+            Some(mean) => [arm.name.clone(), significant(mean.value), mean.range(1.0)],
+            None => [arm.name.clone(), "–".to_owned(), "nothing measured".to_owned()],
+        };
+        ShownCell {
+            heading: heading(&self.factors),
+            sentence: self.sentence.clone().unwrap_or_default(),
+            rows: self.arms.iter().map(row).collect(),
+        }
+    }
+}
+
+impl Scaled {
+    fn shown(&self) -> ShownScaled {
+        let value = |figure: Option<&Figure>, times: f64| {
+            figure.map_or("–".to_owned(), |figure| significant(figure.value * times))
+        };
+        let row = |step: &Step| {
+            let efficiency = step.efficiency.as_ref();
+            [
+                step.budget.to_string(),
+                value(step.level.as_ref(), 1.0),
+                value(step.speedup.as_ref(), 1.0),
+                value(efficiency, 100.0),
+                efficiency.map_or(String::new(), |figure| figure.range(100.0)),
+            ]
+        };
+        let law = match &self.usl {
+            Usl::Fitted(Fit { law, sigma_interval: s, kappa_interval: k }) => format!(
+                "Scalability law: contention {} ({} to {}), crosstalk {} ({} to {}), 95 %.",
+                significant(law.sigma),
+                significant(s.0),
+                significant(s.1),
+                significant(law.kappa),
+                significant(k.0),
+                significant(k.1)
+            ),
+            Usl::NotFitted { reason } => format!("No scalability law: {reason}."),
+        };
+        ShownScaled {
+            heading: heading(&self.factors),
+            law,
+            rows: self.steps.iter().map(row).collect(),
+        }
+    }
+
+    /// The law between the least and the greatest budget.
+    fn course(&self, law: &Law) -> Vec<(f64, Option<f64>)> {
+        let budgets = || self.steps.iter().map(|step| f64::from(step.budget));
+        let (low, high) = (budgets().fold(f64::INFINITY, f64::min), budgets().fold(0.0, f64::max));
+        let point = |i: u32| {
+            let n = low + (high - low) * f64::from(i) / f64::from(LAW_POINTS);
+            let cost = 1.0 + law.sigma * (n - 1.0) + law.kappa * n * (n - 1.0);
+            (n, Some(law.lambda * n / cost))
+        };
+        (0..=LAW_POINTS).map(point).collect()
+    }
+}

@@ -1,0 +1,139 @@
+//! `wideload lab`: experiments as files.
+
+use super::run;
+use crate::exit::Exit;
+use crate::signals::{self, Current};
+use crate::{output, screen::Screen};
+use anyhow::anyhow;
+use clap::Parser as _;
+use lab::experiment::{Begun, Carried, Planned, carry_out, plan_as_json, plan_file, plan_in_words};
+use lab::{LabError, Trial};
+use record::Verdict;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  wideload lab experiments/002-small.toml --plan       # its trials, and how long they take
+  wideload lab experiments/002-small.toml
+  wideload lab --plan experiments/*.toml
+  wideload lab --resume runs/latest                    # go on after an interruption
+
+Exit status:
+  0 done, also when it cannot tell; 1 a trial failed; 2 usage, a malformed file, or what is not
+  built; 3 environment; 130 Ctrl-C";
+
+/// Carry out an experiment: factors x points of the load x repetitions, as a TOML file says.
+///
+/// Each trial starts its target anew, loads, warms up, measures and stops it. Repetitions are
+/// interleaved, so that what drifts on the host moves all arms alike. docs/FORMAT.md describes the
+/// file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The experiment; several with --plan
+    #[arg(value_name = "FILE", required_unless_present = "resume")]
+    file: Vec<PathBuf>,
+    /// List every trial with its expected time, and do nothing
+    #[arg(long, conflicts_with_all = ["resume", "out"])]
+    plan: bool,
+    /// Go on with the experiment of this run directory: trials that ended ok stay
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "out"])]
+    resume: Option<PathBuf>,
+    /// The run directory: new or empty [default: runs/<utc>-<name>]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the outcome, or the plan, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The flags of `wideload run`, as an experiment's settings give them.
+#[derive(Debug, clap::Parser)]
+#[command(no_binary_name = true)]
+struct Line {
+    #[command(flatten)]
+    run: run::Args,
+}
+
+pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
+    if args.plan {
+        return plan(args);
+    }
+    let current = Current::default();
+    let stop = signals::stop_flag(&current).map_err(Exit::environment)?;
+    let make = &mut trial;
+    let mut begun = match (&args.resume, args.file.as_slice()) {
+        (Some(run), _) => Begun::resume(run, make)?,
+        (None, [file]) => Begun::new(file, args.out.as_deref(), make)?,
+        (None, _) => {
+            return Err(Exit::usage(anyhow!(
+                "one experiment is carried out at a time: give one FILE, or --plan"
+            )));
+        }
+    };
+    let mut screen = Screen::of_experiment(current);
+    let line = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    let carried = carry_out(&mut begun, line, make, &mut screen, &stop);
+    screen.close();
+    let carried = carried?;
+    show_carried(args.json, &carried)?;
+    Ok(status(&carried))
+}
+
+/// Exit status of an experiment.
+pub(crate) fn status(carried: &Carried) -> ExitCode {
+    match carried.verdict {
+        Verdict::Ok => ExitCode::SUCCESS,
+        Verdict::Interrupted => ExitCode::from(130),
+        Verdict::Failed | Verdict::Running => ExitCode::from(1),
+    }
+}
+
+/// The trial of settings: they are flags of `run`, and held to the same rules.
+pub(crate) fn trial(planned: &Planned) -> Result<Trial, LabError> {
+    let refused = |why: String| {
+        let why = why.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
+        LabError::Refused { number: planned.number, factors: planned.in_words(), why }
+    };
+    let line =
+        Line::try_parse_from(planned.arguments()).map_err(|error| refused(error.to_string()))?;
+    let mut trial = run::trial(&line.run).map_err(|exit| refused(exit.error.to_string()))?;
+    trial.forewarned = run::forewarned(&trial);
+    Ok(trial)
+}
+
+fn plan(args: &Args) -> Result<ExitCode, Exit> {
+    let mut plans = Vec::new();
+    for file in &args.file {
+        plans.push(plan_file(file).map_err(LabError::from)?);
+    }
+    let text = if args.json {
+        let all: Vec<_> = plans.iter().map(|(e, trials)| plan_as_json(e, trials)).collect();
+        let json = serde_json::to_string_pretty(&all).map_err(Exit::environment)?;
+        format!("{json}\n")
+    } else {
+        let all: Vec<_> = plans.iter().map(|(e, trials)| plan_in_words(e, trials)).collect();
+        all.join("\n")
+    };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what became of an experiment.
+pub(crate) fn show_carried(json: bool, carried: &Carried) -> Result<(), Exit> {
+    if json {
+        let json = serde_json::to_string_pretty(&carried.outcome).map_err(Exit::environment)?;
+        return output::print(&format!("{json}\n"));
+    }
+    let mut text = carried.outcome.in_words();
+    if let Some(why) = &carried.failure {
+        text.push_str(&format!("\n{}: {why}\n", carried.verdict.name()));
+    }
+    if carried.outcome.missing > 0 {
+        let run = carried.run_dir.display();
+        text.push_str(&format!("go on with: wideload lab --resume {run}\n"));
+    }
+    text.push_str(&format!("report: {}\n", carried.report.display()));
+    output::print(&text)
+}

@@ -1,0 +1,166 @@
+//! `wideload scale`: which layout of instances is best on this machine.
+
+use super::lab::{self as experiment, show_carried};
+use crate::exit::Exit;
+use crate::output;
+use crate::screen::Screen;
+use crate::signals::{self, Current};
+use ::lab::layout::{Database, Policy};
+use ::lab::scale::{Compared, Study, foresee, scale};
+use ::lab::{MachineSource, machine_of};
+use anyhow::anyhow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use units::{Bytes, Count, CpuSet, Nanos};
+
+const EXAMPLES: &str = "\
+Examples:
+  wideload scale                                       # on the reference target
+  wideload scale --database cassandra --heap 1GiB --duration 30s --warm auto
+  wideload scale --layouts single,per-package,per-numa --numa-count 1,2,4,8
+  wideload scale --synthetic 'package:2 numa:4 core:8 cpu:2'   # what would be compared there
+  wideload scale --instances 1,2,3,4,6,8 --serial 500us   # a known truth
+
+Exit status: 0 also when it cannot tell; 1 a trial failed; 2 usage; 3 environment; 130 Ctrl-C";
+
+/// Find the best layout of instances on this machine, by how much, and how surely.
+///
+/// Every arm has the same cpus in all, the same rows in all and the same client. Each trial starts
+/// its instances anew, verifies where their threads and pages are, loads, warms up and measures;
+/// repetitions are interleaved. How many clients keep an arm busy is looked for first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What is laid out: reference or cassandra
+    #[arg(long, value_parser = ["reference", "cassandra"], default_value = "reference")]
+    database: String,
+    /// Layouts to compare: single, per-package, per-numa, per-llc, a number of instances, 3-shared
+    /// [default: those that differ on this machine]
+    #[arg(long, value_name = "POLICY,...", value_delimiter = ',', conflicts_with = "instances")]
+    layouts: Vec<Policy>,
+    /// Numbers of instances to compare, on the same cpus; six and more give the scalability law
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    instances: Vec<u32>,
+    /// Budgets in NUMA nodes, for each layout [default: all of the target's]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    numa_count: Vec<u32>,
+    /// Workloads
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "ycsb:a")]
+    workload: Vec<String>,
+    /// Of each arm; six and more give 95 % intervals
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "6",
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    repetitions: u32,
+    /// Rows of all instances together
+    #[arg(long, value_name = "N", default_value = "20k")]
+    records: Count,
+    /// Measured time of a trial
+    #[arg(long, value_name = "TIME", default_value = "1500ms")]
+    duration: Nanos,
+    /// Time before it, or auto
+    #[arg(long, value_name = "TIME|auto", default_value = "500ms")]
+    warm: String,
+    /// Clients of every arm [default: looked for, until the arm is busy]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    threads: Option<u32>,
+    /// A mock: every operation holds one lock of its instance for so long
+    #[arg(long, value_name = "TIME")]
+    serial: Option<Nanos>,
+    /// Heap of each Cassandra
+    #[arg(long, value_name = "SIZE")]
+    heap: Option<Bytes>,
+    /// The client's cpus [default: half of the cores]
+    #[arg(long, value_name = "CPUS")]
+    client_cpus: Option<CpuSet>,
+    /// Of all random choices
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
+    /// Tell only what would be compared on a recorded machine: a directory with sys and proc in it,
+    /// or a tar of one
+    #[arg(long, value_name = "MACHINE", conflicts_with_all = ["out", "json"])]
+    from: Option<PathBuf>,
+    /// Likewise on a machine that is only described, like 'package:2 numa:4 core:8 cpu:2'
+    #[arg(long, value_name = "PARTS", conflicts_with_all = ["from", "out", "json"])]
+    synthetic: Option<String>,
+    /// The run directory: new or empty [default: runs/<utc>-scale]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the outcome as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
+    if args.heap.is_some() && args.database != "cassandra" {
+        return Err(Exit::usage(anyhow!("--heap is of use with --database cassandra only")));
+    }
+    if args.serial.is_some() && args.database != "reference" {
+        return Err(Exit::usage(anyhow!("--serial is of use with --database reference only")));
+    }
+    let source = args.from.clone().map(MachineSource::Recorded);
+    if let Some(source) = source.or(args.synthetic.clone().map(MachineSource::Synthetic)) {
+        let machine = machine_of(&source).map_err(Exit::usage)?;
+        let database = match args.database.as_str() {
+            "cassandra" => Database::Cassandra,
+            _ => Database::Reference,
+        };
+        output::print(&foresee(&study(args), &machine, database))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let current = Current::default();
+    let stop = signals::stop_flag(&current).map_err(Exit::environment)?;
+    let line = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    let mut screen = Screen::of_experiment(current);
+    let scaled =
+        scale(&study(args), args.out.as_deref(), line, &mut experiment::trial, &mut screen, &stop);
+    screen.close();
+    let scaled = scaled?;
+    show_carried(args.json, &scaled.carried)?;
+    if !args.json {
+        for why in &scaled.left_out {
+            output::print(&format!("{why}\n"))?;
+        }
+        for (arm, threads) in &scaled.loads {
+            output::print(&format!("{arm}: {threads} clients keep it busy\n"))?;
+        }
+        let recommended = match &scaled.recommended {
+            Ok((dir, why)) => format!("recommended, because {why}: {}\n", dir.display()),
+            Err(why) => format!("nothing is recommended: {why}\n"),
+        };
+        output::print(&recommended)?;
+    }
+    Ok(experiment::status(&scaled.carried))
+}
+
+fn study(args: &Args) -> Study {
+    let mut settings = vec![
+        ("database".to_owned(), args.database.clone()),
+        ("records".to_owned(), args.records.0.to_string()),
+        ("duration".to_owned(), args.duration.to_string()),
+        ("warm".to_owned(), args.warm.clone()),
+    ];
+    let mut more = |name: &str, value: Option<String>| {
+        settings.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    more("serial", args.serial.map(|time| time.to_string()));
+    more("heap", args.heap.map(|size| size.to_string()));
+    more("client-cpus", args.client_cpus.as_ref().map(ToString::to_string));
+    let compared = match (args.layouts.is_empty(), args.instances.is_empty()) {
+        (false, _) => Some(Compared::Layouts(args.layouts.clone())),
+        (_, false) => Some(Compared::Instances(args.instances.clone())),
+        _ => None,
+    };
+    Study {
+        compared,
+        numa_counts: args.numa_count.clone(),
+        workloads: args.workload.clone(),
+        repetitions: args.repetitions,
+        seed: args.seed,
+        threads: args.threads,
+        settings,
+    }
+}
