@@ -15,7 +15,7 @@ use crate::course::Course;
 use crate::driven::{analyzed_load, client_cost, op_names, verdict, write_total};
 use crate::error::LabError;
 use crate::live::Live;
-use crate::provision::TargetChoice;
+use crate::provision::{Provisioned, TargetChoice};
 use crate::recording::{Recorded, Recording};
 use crate::repeats::{self, Done};
 use crate::ring_watch;
@@ -276,7 +276,8 @@ impl<'a> Running<'a> {
         for number in self.first..self.first + self.trial.repeat {
             (self.number, self.ended) = (number, false);
             let inserted = done.last().map(|done| done.inserted.clone()).unwrap_or_default();
-            let one = self.one(&ready, gate.as_ref(), inserted, watchdog.halt(), &|| {
+            let target = (&provisioned, &ready);
+            let one = self.one(target, gate.as_ref(), inserted, watchdog.halt(), &|| {
                 watchdog.died().then(|| LabError::target_died(&trial_dir).to_string())
             });
             match one {
@@ -297,7 +298,7 @@ impl<'a> Running<'a> {
     /// One trial of as many as there are, on rows that are there.
     fn one(
         &mut self,
-        ready: &Ready,
+        (provisioned, ready): (&Provisioned, &Ready),
         gate: Option<&Gate<'_>>,
         inserted: Vec<u64>,
         halt: &Arc<AtomicBool>,
@@ -339,6 +340,9 @@ impl<'a> Running<'a> {
             host.as_ref(),
             &driven,
         );
+        if death.is_none() {
+            more.extend(self.verify_places_at_end(provisioned, &mut manifest));
+        }
         if driven.ended == Ended::Completed && death.is_none() {
             more.extend(self.ask_for_compactions(ready, &mut manifest));
         }
