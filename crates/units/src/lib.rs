@@ -1,4 +1,5 @@
-//! Quantities of the field as types, the clock, and files that people name.
+//! Quantities of the field as types, the clock, files that people name, and the hash that two
+//! crates above share.
 //!
 //! Input is what people write (`200k/s`, `30s`, `10M`, `0-3,8`), output is exact integers:
 //! nanoseconds, bytes, counts, rational rates. Nothing here rounds a rate: `99999/s` stays a
@@ -7,6 +8,7 @@
 mod affinity;
 pub mod clock;
 mod idset;
+pub mod murmur3;
 mod parse;
 mod plain;
 mod quantity;
