@@ -27,6 +27,15 @@ use serde::Serialize;
 const STAND_IN: &str = "stand-in";
 /// Intervals that a statement about their spread needs.
 const INTERVALS_MIN: usize = 10;
+/// The plots' answers to pointer and keys, in one scope.
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n(() => {\n",
+    include_str!("../assets/plot/text.js"),
+    include_str!("../assets/plot/axes.js"),
+    include_str!("../assets/plot/drawing.js"),
+    include_str!("../assets/plot/pointer.js"),
+    "})();",
+);
 /// Operations with a tile of their own.
 const TILES_MAX: usize = 3;
 
@@ -142,7 +151,7 @@ impl<'a> Report<'a> {
         templates.get_template("report.html")?.render(context! {
             page => Serde(self.page()),
             style => include_str!("../assets/report.css"),
-            script => include_str!("../assets/plot.js"),
+            script => SCRIPT,
         })
     }
 
@@ -161,7 +170,7 @@ impl<'a> Report<'a> {
         Page {
             title,
             broken: broken(manifest),
-            stand_in: summary.and_then(|s| stand_in(&s.target)),
+            stand_in: summary.and_then(stand_in),
             stand_in_term: match summary.map(|s| s.target.kind.as_str()) {
                 Some(Target::NULL_MOCK) => "mock",
                 _ => "reference target",
@@ -302,9 +311,13 @@ fn target_text(target: &Target) -> String {
     version.map_or_else(|| kind.to_owned(), |version| format!("{kind} {version}"))
 }
 
-/// The first line of a page whose target is no database.
-fn stand_in(target: &Target) -> Option<String> {
-    let what = match target.kind.as_str() {
+/// The first line of a page whose target is no database: its caveat, or the same for a run that
+/// has none.
+fn stand_in(summary: &Summary) -> Option<String> {
+    if let Some(caveat) = summary.caveats.iter().find(|caveat| !is_listed(caveat)) {
+        return Some(caveat.text.clone());
+    }
+    let what = match summary.target.kind.as_str() {
         Target::REFERENCE => "the reference target embedded in wideload",
         Target::NULL_MOCK => "a mock that gives canned answers and stores nothing",
         _ => return None,

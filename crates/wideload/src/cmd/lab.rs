@@ -106,7 +106,7 @@ pub(crate) fn trial(planned: &Planned) -> Result<Trial, LabError> {
 /// That `run` knows this workload.
 pub(crate) fn workload(name: &str) -> Result<(), Exit> {
     let line = Line::try_parse_from([name]).map_err(Exit::usage)?;
-    run::workload(&line.run).map_err(Exit::usage)
+    run::workload(&line.run).map_err(|error| Exit::usage(anyhow!("--workload {name}: {error}")))
 }
 
 fn plan(args: &Args) -> Result<ExitCode, Exit> {
