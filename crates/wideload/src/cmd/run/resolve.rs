@@ -41,11 +41,19 @@ const TIMEOUT_MIN: Nanos = Nanos::from_millis(1);
 const WARM_MAX_MIN: Nanos = Nanos::from_secs(10);
 
 pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
+    trial_of(args, |databases| plan(args, databases))
+}
+
+/// As [`trial`], of a plan that is made elsewhere, for so many databases.
+pub(crate) fn trial_of(
+    args: &Args,
+    plan: impl FnOnce(usize) -> anyhow::Result<YcsbPlan>,
+) -> Result<Trial, Exit> {
     check(args).map_err(Exit::usage)?;
     let machine = Machine::read(Path::new("/")).map_err(LabError::from)?;
     let cpus = cpus(args, &machine)?;
     let databases = cpus.places.len().max(1);
-    let YcsbPlan { plan, settings, notices } = plan(args, databases).map_err(Exit::usage)?;
+    let YcsbPlan { plan, settings, notices } = plan(databases).map_err(Exit::usage)?;
     for notice in &notices {
         output::tell(&format!("notice: {notice}"));
     }
@@ -83,7 +91,7 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         repeat: args.repeat,
         connections: drive::connections(wanted, workers / databases),
         wait,
-        consistency: args.consistency,
+        consistency: args.consistency.into(),
         timeout: args.timeout,
         retries: args.retries,
         load_retries: args.retries.max(settings.insertion_retry_limit),
@@ -105,6 +113,7 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         settings: Map::new(),
         host: serde_json::to_value(&machine).unwrap_or(Value::Null),
         forewarned: Vec::new(),
+        foreign: None,
     };
     trial.settings = recorded(args, &trial);
     Ok(trial)
@@ -245,7 +254,7 @@ fn load(args: &Args, settings: &ycsb::Settings) -> anyhow::Result<Load> {
         WarmUp::For(time) => time,
         WarmUp::Auto => args.warm_max.unwrap_or(WARM_MAX),
     };
-    Ok(Load { arrivals, amount, warm })
+    Ok(Load { arrivals, amount, warm, limit: None })
 }
 
 /// The word for --target that is no host.
