@@ -208,7 +208,8 @@ fn rows_that_are_not_there_and_time_that_is_over() {
     assert_eq!(figure(&done(&home, &line(&serve, half)).stdout, "INSERT", "Return=OK"), 500.0);
     assert_eq!(rows(&serve), 500);
     let words = "run cassandra-cql -P a -threads 2 -p operationcount=1000000000 \
-                 -p maxexecutiontime=1 -p requestdistribution=uniform -p updateproportion=0 --out run";
+                 -p maxexecutiontime=1 -p requestdistribution=uniform -p updateproportion=0 \
+                 --out run";
     let ended = run(&home, &line(&serve, words));
     // Half of the reads find nothing: that is more than 1 % errors.
     assert_eq!(ended.status, Some(1), "{ended:?}");

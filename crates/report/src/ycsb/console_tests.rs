@@ -1,3 +1,5 @@
+//! Tests of the console: intervals in, lines and figures out.
+
 use super::*;
 use crate::ycsb::export;
 use record::hlog::HlogReader;

@@ -1,3 +1,5 @@
+//! Tests of the series: recorded operations in, names, counts and means out.
+
 use super::*;
 use units::Nanos;
 use workload::ycsb::{Job, Line};

@@ -168,7 +168,8 @@ impl CqlBinding {
         if reader.given(&own("connecttimeoutmillis")).is_some() {
             let name = own("connecttimeoutmillis");
             notices.push(format!(
-                "{name} has no effect: connections are given {prefix}.readtimeoutmillis, 5 s at least"
+                "{name} has no effect: connections are given {prefix}.readtimeoutmillis, at least \
+                 5 s"
             ));
         }
         Ok(Self {

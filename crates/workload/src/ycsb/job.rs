@@ -230,7 +230,8 @@ fn told(given: &Properties, binding: &Binding, notices: &mut Vec<String>) {
     if !unknown.is_empty() {
         let names = unknown.join(", ");
         notices.push(format!(
-            "no property of YCSB's core workload, client or this binding, and without effect: {names}"
+            "no property of YCSB's core workload, client or this binding, and without effect: \
+             {names}"
         ));
     }
 }

@@ -242,8 +242,8 @@ mod tests {
     #[test]
     fn the_order_of_the_launcher() {
         let line = parsed(
-            "run cassandra-cql -P workloads/workloada -p hosts=10.0.0.5 -threads 64 -target 1000 -s \
-             -p recordcount=5 -jvm-args -Xmx4g -cp /x",
+            "run cassandra-cql -P workloads/workloada -p hosts=10.0.0.5 -threads 64 -target 1000 \
+             -s -p recordcount=5 -jvm-args -Xmx4g -cp /x",
         );
         assert_eq!(line.command, Some(Command::Run));
         assert_eq!(line.binding.as_deref(), Some("cassandra-cql"));

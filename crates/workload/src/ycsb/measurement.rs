@@ -140,8 +140,8 @@ fn percentiles(reader: &Reader<'_>, notices: &mut Vec<String>) -> Vec<f64> {
     let number = |part: &str| part.trim().parse().ok().filter(|p| (0.0..=100.0).contains(p));
     text.split(',').map(number).collect::<Option<Vec<f64>>>().unwrap_or_else(|| {
         notices.push(format!(
-            "hdrhistogram.percentiles='{}' is no list of numbers from 0 to 100; the default 50,95,99 \
-             is used",
+            "hdrhistogram.percentiles='{}' is no list of numbers from 0 to 100; the default \
+             50,95,99 is used",
             text.escape_debug()
         ));
         PERCENTILES.to_vec()

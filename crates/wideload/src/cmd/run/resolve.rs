@@ -64,12 +64,8 @@ pub(crate) fn trial_of(
     };
     let workers = drive::workers(cpus.client.len(), &load.arrivals, databases);
     let in_flight_max = load.arrivals.in_flight_max();
-    if in_flight_max < databases {
-        let hint = "give --threads (or --in-flight-max) of one for each at least";
-        let few = format!("{in_flight_max} operations in flight for {databases} instances");
-        return Err(Exit::usage(anyhow!("{few}: {hint}")));
-    }
-    check_memory(in_flight_max, machine.settings.memory_bytes).map_err(Exit::usage)?;
+    check_in_flight(in_flight_max, databases, machine.settings.memory_bytes)
+        .map_err(Exit::usage)?;
     let needed = in_flight_max.div_ceil(IN_FLIGHT_PER_CONNECTION);
     let wanted = args.connections.map_or(CONNECTIONS_MIN.max(needed), |n| n as usize);
     let table = args.table.clone().or(settings.table).unwrap_or_else(|| plan.schema.table.clone());
@@ -156,6 +152,15 @@ fn check(args: &Args) -> anyhow::Result<()> {
         bail!("--target-cpus is for a target that is started: leave it out, or leave out --target");
     }
     args.target.iter().try_for_each(|host| check_host(host))
+}
+
+/// Enough operations in flight for all databases, and no more than there is memory for.
+fn check_in_flight(max: usize, databases: usize, memory_bytes: Option<u64>) -> anyhow::Result<()> {
+    if max < databases {
+        let hint = "give --threads (or --in-flight-max) of one for each at least";
+        bail!("{max} operations in flight for {databases} instances: {hint}");
+    }
+    check_memory(max, memory_bytes)
 }
 
 /// Operations in flight take memory and nothing else: half of the host's is the bound.
