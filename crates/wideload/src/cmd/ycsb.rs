@@ -31,8 +31,9 @@ Exit status:
 ///
 /// Bindings: cassandra-cql, scylla, and basic, which prints operations. Options are YCSB's: -P
 /// FILE, -p KEY=VALUE, -threads N, -target N, -s, -l LABEL, -load, -t, -db CLASS, -cp PATH,
-/// -jvm-args ARGS; and two of wideload: --create makes keyspace and table where they are missing, --out DIR names
-/// the run directory. Defaults, properties and output are YCSB's; what has no effect is told.
+/// -jvm-args ARGS; and two of wideload: --create makes keyspace and table where they are missing,
+/// --out DIR names the run directory. Defaults, properties and output are YCSB's; what has no
+/// effect is told.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
