@@ -6,14 +6,14 @@
 
 use crate::error::LabError;
 use serde_json::{Value, json};
-use stage::cassandra::{self, Cluster, Options, Placement};
+use stage::cassandra::{self, Cluster, Heap, HeapAsked, Options, Placement};
 use stage::{Child, PagesPerNuma, Place, Program, Signal, VerifyError};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
-use units::{Bytes, CpuSet, Nanos, clock};
+use units::{CpuSet, Nanos, clock};
 
 /// Storage of the reference target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,9 +82,9 @@ pub(crate) struct Provisioned {
 impl Provisioned {
     /// Ends what was started.
     pub(crate) fn stop(mut self) -> Result<(), LabError> {
-        for child in &self.children {
+        for process in self.processes() {
             // All at once; whoever does not hear is killed below.
-            let _ = child.id().signal(Signal::TERM);
+            let _ = process.signal(Signal::TERM);
         }
         for child in &mut self.children {
             child.terminate(STOP_MAX)?;
@@ -209,27 +209,28 @@ pub(crate) fn cassandra(
     };
     let alone = options.instances == 1 && places.len() > 1;
     let heap = alone.then(|| heap_of_each(options, places.len())).transpose()?;
+    let size = heap.as_ref().map(|heap| HeapAsked::Each(heap.size));
     let (mut addresses, mut clusters) = (Vec::new(), Vec::new());
     let (mut version, mut facts) = (None, Value::Null);
     let groups: Vec<&[Place]> = if alone { places.chunks(1).collect() } else { vec![places] };
     for (index, &group) in groups.iter().enumerate() {
         let listen = Ipv4Addr::from(u32::from(options.listen).wrapping_add(index as u32));
         // Where the heap is decided, the flag that decided it is among its reasons no more.
-        let jvm = options.jvm.iter().filter(|flag| heap.is_none() || !flag.starts_with("-Xmx"));
+        let jvm = options.jvm.iter().filter(|flag| size.is_none() || !flag.starts_with("-Xmx"));
         let jvm = jvm.cloned().collect();
-        let own = Options { listen, heap: heap.or(options.heap), jvm, ..options.clone() };
+        let own = Options { listen, heap: size.or(options.heap), jvm, ..options.clone() };
         let prepared = cassandra::prepare(&own, said, stop).map_err(cassandra::StartError::from)?;
         facts = json!({
             "java": prepared.java().version,
             "java_program": prepared.java().program,
             "heap_bytes": prepared.heap().size.0,
-            "heap_reason": prepared.heap().why,
+            "heap_reason": heap.as_ref().unwrap_or(prepared.heap()).why,
             "data": data,
         });
-        let (release, heap) = (prepared.version().to_string(), prepared.heap().size);
+        let (release, size) = (prepared.version().to_string(), prepared.heap().size);
         for place in group {
             let cpus = &place.cpus;
-            said(&format!("starting Cassandra {release} on cpus {cpus}, heap {heap}"));
+            said(&format!("starting Cassandra {release} on cpus {cpus}, heap {size}"));
         }
         version = Some(release);
         addresses.extend(prepared.addresses());
@@ -252,10 +253,10 @@ pub(crate) fn cassandra(
 }
 
 /// The heap of each of so many that know nothing of each other, when all together fit.
-fn heap_of_each(options: &Options, places: usize) -> Result<Bytes, LabError> {
+fn heap_of_each(options: &Options, places: usize) -> Result<Heap, LabError> {
     let all = Options { instances: places as u32, ..options.clone() };
     let heap = cassandra::heap_of(&all).map_err(cassandra::PrepareError::from);
-    Ok(heap.map_err(cassandra::StartError::from)?.size)
+    Ok(heap.map_err(cassandra::StartError::from)?)
 }
 
 fn numbered_dir(dir: &Path, index: usize, of: usize) -> PathBuf {

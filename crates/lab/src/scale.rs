@@ -2,8 +2,8 @@
 //!
 //! In: a [`Study`], and what makes a trial of a planned one. Out: an experiment whose arms are
 //! layouts, or numbers of instances, each with as many clients as keep it busy, carried out block
-//! by block; the files of the best arm under `recommended/`. All arms have the same cpus, rows in
-//! all and client; arms that are the same on this machine are measured once. Source: Talreja et
+//! by block; the files of the best arm under `recommended/`. All arms have the same cpus, heap and
+//! rows in all, and the same client; arms that are the same on this machine are measured once. Source: Talreja et
 //! al., ICPE 2019. Limits: this host alone; the number of clients is looked for once per arm.
 
 mod arms;
@@ -14,7 +14,7 @@ mod text;
 pub use foreseen::foresee;
 
 use crate::error::LabError;
-use crate::experiment::{Begun, Carried, Make, Planned, carry_out, plan_text};
+use crate::experiment::{Begun, Carried, Make, Planned, Value, carry_out, plan_text};
 use crate::layout::Policy;
 use crate::live::Live;
 use crate::trial::{Point, enough, pilot};
@@ -26,6 +26,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use units::Bytes;
 
 /// Where the searches for the load leave what they started and heard.
 const PILOTS: &str = "pilots";
@@ -55,8 +56,11 @@ pub struct Study {
     pub seed: u64,
     /// Clients of every arm; None looks for them.
     pub threads: Option<u32>,
+    /// Of Cassandras: the heaps of all instances of an arm together, on the largest budget; on a
+    /// smaller one their part by its NUMA nodes.
+    pub heap_total: Option<Bytes>,
     /// Further settings of all trials, by their names in an experiment's file.
-    pub settings: Vec<(String, String)>,
+    pub settings: Vec<(String, Value)>,
 }
 
 /// A study that is over.

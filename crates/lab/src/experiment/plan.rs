@@ -208,6 +208,7 @@ fn check(source: Source<'_>, combination: &Combination) -> Result<(), Experiment
         ("database", "target"),
         ("load", "skip-load"),
         ("cassandra-home", "version"),
+        ("heap", "heap-total"),
     ] {
         if has(one) && has(other) {
             let what = format!("{} has both {one} and {other}", of());
@@ -297,12 +298,22 @@ impl Planned {
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         let database = text_of(&self.settings, "database").unwrap_or(DATABASES[0]);
-        let of_cassandra = ["version", "cassandra-home", "java-home", "heap", "jvm", "cassandra"];
+        const OF_CASSANDRA: [&str; 9] = [
+            "version",
+            "cassandra-home",
+            "java-home",
+            "heap",
+            "heap-total",
+            "listen",
+            "data-dir",
+            "jvm",
+            "cassandra",
+        ];
         let mut words = Vec::new();
         let mut push = |flag: &str, value: &str| words.push(format!("{flag}={value}"));
         let mut workload = Vec::new();
         for (name, value) in &self.settings {
-            if of_cassandra.contains(&name.as_str()) && database != "cassandra" {
+            if OF_CASSANDRA.contains(&name.as_str()) && database != "cassandra" {
                 continue;
             }
             let usage = words::find(name).map_or(Use::Plan, |word| word.usage);

@@ -320,6 +320,7 @@ fn cpus(args: &Args, machine: &Machine) -> Result<Cpus, Exit> {
                     true => Database::Cassandra,
                     false => Database::Reference,
                 },
+                heap: args.cassandra.heap_asked(),
             };
             lay_out(machine, &asked).map_err(|e| Exit::usage(anyhow!("--layout {policy}: {e}")))?.0
         }

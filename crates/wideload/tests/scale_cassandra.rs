@@ -1,0 +1,79 @@
+//! The layout study on real Cassandras.
+//!
+//! Needs a JDK that fits and Maven with its network or repository; where one is missing the test
+//! says so and counts as skipped. Addresses of its own.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod rig;
+
+use rig::cassandra::{cache, is_lacking};
+use rig::{Home, Process, RunDir};
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(300);
+const ARMS: &str = "--instances 1,2 --repetitions 1 --threads 8 --listen 127.72.1.1";
+const SMALL: &str = "--records 500 --warm 500ms --duration 1s --heap-total 768MiB";
+
+fn scale(home: &Home, words: &str) -> Process {
+    let words: Vec<_> = words.split(' ').collect();
+    let mut command = home.wideload(&[&["scale", "--target", "cassandra"], &words[..]].concat());
+    command.env("XDG_CACHE_HOME", cache()).env("XDG_STATE_HOME", home.at("state"));
+    Process::start(command)
+}
+
+/// Directories of that name, however deep.
+fn named(dir: &Path, name: &str) -> usize {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let dirs = entries.filter(|path| path.is_dir());
+    dirs.map(|path| usize::from(path.ends_with(name)) + named(&path, name)).sum()
+}
+
+#[test]
+fn every_arm_has_the_same_memory_and_nothing_stays() {
+    let home = Home::new();
+    let ended = scale(&home, &format!("{ARMS} {SMALL} --out run --json")).wait(PATIENCE);
+    if is_lacking(ended.status, &ended.stderr) {
+        return;
+    }
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&outcome["planned"], &outcome["done"]), (&2.into(), &2.into()));
+    let run = RunDir(home.at("run"));
+    let mut seen = Vec::new();
+    for number in [1, 2] {
+        let manifest: Value = run.json(&format!("trial-{number:04}/manifest.json"));
+        let target = &manifest["target"];
+        assert_eq!((&target["kind"], &target["version"]), (&"cassandra".into(), &"5.0.5".into()));
+        let instances = target["places"].as_array().unwrap().len() as u64;
+        let heap_bytes = target["started"]["heap_bytes"].as_u64().unwrap();
+        assert_eq!(heap_bytes * instances, 768 << 20, "{target}");
+        seen.push(instances);
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, [1, 2]);
+    assert_eq!(named(run.0.as_path(), "data"), 0);
+    home.assert_nothing_left();
+}
+
+#[test]
+fn what_would_give_arms_unequal_memory_is_refused() {
+    let home = Home::new();
+    for (words, said) in [
+        ("--heap 1GiB", "--heap-total"),
+        ("--jvm -Xmx1g", "--heap-total"),
+        ("--serial 1ms", "--serial"),
+        ("--heap-total 4096GiB", "no memory for the heap"),
+        ("--set cassandra.listen_address=x", "--listen"),
+    ] {
+        let ended = scale(&home, words).wait(PATIENCE);
+        assert!(matches!(ended.status, Some(2 | 3)), "{words}: {ended:?}");
+        assert!(ended.stderr.contains(said), "{words}: {}", ended.stderr);
+        assert!(!home.at("runs").exists(), "{words} began something");
+    }
+    let ended = home.run(&["scale", "--heap-total", "1GiB"]);
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("--target cassandra only"), "{}", ended.stderr);
+}
