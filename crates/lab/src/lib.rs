@@ -18,6 +18,7 @@ mod error;
 pub mod experiment;
 mod explain;
 mod filling;
+mod jvm;
 pub mod layout;
 mod live;
 mod local_target;

@@ -116,6 +116,12 @@ impl Provisioned {
         self.children.iter().map(Child::id).chain(clusters).collect()
     }
 
+    /// What took effect in the JVMs that were started, in their order.
+    pub(crate) fn effects(&self) -> Vec<cassandra::Effect> {
+        let instances = self.clusters.iter().flat_map(|cluster| cluster.instances());
+        instances.map(cassandra::Instance::effect).collect()
+    }
+
     /// Whether it was started for this trial.
     pub(crate) fn is_ours(&self) -> bool {
         !self.children.is_empty() || !self.clusters.is_empty()

@@ -5,6 +5,7 @@ use crate::data::{self, Prepared};
 use crate::data_size::DataSize;
 use crate::error::LabError;
 use crate::filling::{Filling, Pour};
+use crate::jvm;
 use crate::local_target::LocalTarget;
 use crate::places;
 use crate::provision::{self, Provisioned, Storage, TargetChoice};
@@ -118,6 +119,8 @@ impl Running<'_> {
         let machine = Machine::read(Path::new("/"))?;
         let data = DataSize::of(&trial.plan, trial.databases(), &target, &local, &machine);
         caveats.extend(data.caveat(&trial.plan, &target));
+        let effects = provisioned.effects();
+        caveats.extend(jvm::caveat(&effects, &trial.places, &machine));
         self.manifest.target = serde_json::json!({
             "kind": target.kind,
             "version": target.version,
@@ -126,6 +129,7 @@ impl Running<'_> {
             "cpus": (!local.cpus.is_empty()).then(|| local.cpus.to_string()),
             "data": data.facts(),
             "started": provisioned.facts,
+            "jvms": (!effects.is_empty()).then(|| jvm::facts(&effects)),
         });
         let databases: Vec<_> = match trial.databases() {
             1 => vec![Arc::new(Roster::new(addresses, ring))],

@@ -11,6 +11,7 @@
 //! in its own way.
 
 use super::data::{Data, DataError};
+use super::effect::{self, Effect};
 use super::flush::{self, Jmx};
 use super::java::Java;
 use super::jvm::{self, Files};
@@ -150,6 +151,9 @@ pub struct Instance {
     address: SocketAddr,
     cpus: CpuSet,
     system_log: PathBuf,
+    gc_log: PathBuf,
+    /// What its arguments ask for.
+    asked: Effect,
     jmx: Option<Jmx>,
     child: Child,
 }
@@ -185,6 +189,13 @@ impl Instance {
     /// When a thread or too many pages are elsewhere than they were put.
     pub fn verify_pages(&self) -> Result<PagesPerNuma, VerifyError> {
         self.child.verify_pages()
+    }
+
+    /// What took effect of what its JVM was asked for, as far as that says.
+    #[must_use]
+    pub fn effect(&self) -> Effect {
+        // Without its log nothing is known, which shows.
+        self.asked.clone().seen_in(&fs::read_to_string(&self.gc_log).unwrap_or_default())
     }
 
     pub(crate) fn jmx(&self) -> Option<&Jmx> {
@@ -268,6 +279,12 @@ impl Cluster {
         write(&logs.join(format!("{name}-command.txt")), &in_lines(&argv))?;
         let place = placement.places.get(index).or(placement.places.first());
         let Place { cpus, memory } = place.cloned().unwrap_or_default();
+        let bound = match cpus.len() {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            bound => bound,
+        };
+        let bound = u32::try_from(bound).unwrap_or(u32::MAX);
+        let asked = effect::asked(&name, &argv, bound, prepared.heap.size);
         let program = Program {
             host: "local".to_owned(),
             instance: name.clone(),
@@ -282,7 +299,8 @@ impl Cluster {
         };
         let address = SocketAddr::V4(prepared.ring.cql(index));
         let system_log = logs.join(format!("{name}-system.log"));
-        Ok(Instance { name, address, cpus, system_log, jmx, child })
+        let gc_log = files.gc_log();
+        Ok(Instance { name, address, cpus, system_log, gc_log, asked, jmx, child })
     }
 
     /// Waits until every instance answers and knows all others.
