@@ -3,8 +3,8 @@
 //! In: a [`Study`], and what makes a trial of a planned one. Out: an experiment whose arms are
 //! layouts, or numbers of instances, each with as many clients as keep it busy, carried out block
 //! by block; the files of the best arm under `recommended/`. All arms have the same cpus, heap and
-//! rows in all, and the same client; arms that are the same on this machine are measured once. Source: Talreja et
-//! al., ICPE 2019. Limits: this host alone; the number of clients is looked for once per arm.
+//! rows in all, and the same client; arms that are the same here are measured once. Source: Talreja
+//! et al., ICPE 2019. Limits: this host alone; the number of clients is looked for once per arm.
 
 mod arms;
 mod foreseen;

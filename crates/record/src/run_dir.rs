@@ -284,7 +284,7 @@ impl RunDir {
 
     /// Makes the directory of trial `number` (from 1): `trial-0001`.
     pub fn trial(&self, number: u32) -> Result<TrialDir, RunDirError> {
-        Ok(TrialDir(Place::of(self.0.directory(&format!("trial-{number:04}"))?)?))
+        Ok(TrialDir(Place::of(self.0.directory(&trial_dir_name(number))?)?))
     }
 
     /// Writes a whole file, at once for any reader.
@@ -337,6 +337,12 @@ impl TrialDir {
     pub fn append(&self, file: &str) -> Result<File, RunDirError> {
         start(&self.0.file(file)?)
     }
+}
+
+/// The name of the directory of trial `number` (from 1): `trial-0001`.
+#[must_use]
+pub fn trial_dir_name(number: u32) -> String {
+    format!("trial-{number:04}")
 }
 
 /// The trials of a run directory: number and path, in the order of their numbers.

@@ -57,6 +57,12 @@ const TERMS: &[(&str, &str)] = &[
     ("factor", "what is varied from trial to trial"),
     ("speed-up", "how many times as much as with the least budget"),
     ("efficiency", "speed-up over what as many times the budget could give"),
+    ("cpu of the host", "share of the time of all its cpus that programs and kernel used"),
+    ("cpu of the instances", "cpus that the target's processes used together, of those they have"),
+    ("cpu of each", "instances, and the cpus that the least and the busiest of them used"),
+    ("cpu of the client", "cpus that its workers worked, polling apart"),
+    ("page placement", "memory of the instances by the NUMA node of their cpus and its own"),
+    ("on their own node", "share of that memory on the NUMA node of the cpus that use it"),
     ("from, to", "95 %: the truth is in 95 of 100 such intervals; min-max: what was seen"),
     ("window", "the measured time, without the warm-up"),
     ("interval", "the time after which histograms are written down"),
@@ -125,7 +131,7 @@ pub(crate) fn source_term(source: &str) -> &'static str {
     match source {
         "procfs" => "procfs",
         _ if source.starts_with("client-") => "worker",
-        _ if source.starts_with("target") => "target",
+        _ if source.starts_with("target") || source.starts_with("instance-") => "target",
         _ => "host",
     }
 }

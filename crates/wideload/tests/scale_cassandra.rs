@@ -41,6 +41,19 @@ fn every_arm_has_the_same_memory_and_nothing_stays() {
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((&outcome["planned"], &outcome["done"]), (&2.into(), &2.into()));
+    for arm in outcome["cells"][0]["arms"].as_array().unwrap() {
+        // Warming up, a JVM uses what it can get.
+        let (used, bound) = (&arm["cpu"]["target_cpus"], &arm["cpu"]["target_cpus_bound"]);
+        assert!(used.as_f64().unwrap() > 0.1, "{arm}");
+        assert!(used.as_f64().unwrap() < bound.as_f64().unwrap() * 1.2, "{arm}");
+        let instances = arm["cpu"]["instances_cpus"].as_array().unwrap();
+        assert_eq!(instances.len().to_string(), arm["name"].as_str().unwrap());
+        // Of each heap every page was touched at the start.
+        let bytes = arm["pages"]["bytes"].as_array().unwrap().iter();
+        let bytes: u64 =
+            bytes.flat_map(|row| row.as_array().unwrap()).filter_map(Value::as_u64).sum();
+        assert!(bytes > 768 << 20, "{arm}");
+    }
     let run = RunDir(home.at("run"));
     let mut seen = Vec::new();
     for number in [1, 2] {
@@ -50,6 +63,16 @@ fn every_arm_has_the_same_memory_and_nothing_stays() {
         let instances = target["places"].as_array().unwrap().len() as u64;
         let heap_bytes = target["started"]["heap_bytes"].as_u64().unwrap();
         assert_eq!(heap_bytes * instances, 768 << 20, "{target}");
+        // What its JVMs say of themselves.
+        let jvms = target["jvms"].as_array().unwrap();
+        assert_eq!(jvms.len() as u64, instances, "{target}");
+        for jvm in jvms {
+            for (what, is) in [("heap_bytes", heap_bytes.into()), ("collector", "G1".into())] {
+                assert_eq!((&jvm[what]["asked"], &jvm[what]["seen"]), (&is, &is), "{jvm}");
+            }
+            assert_eq!(jvm["cpus"]["asked"], jvm["cpus"]["seen"], "{jvm}");
+            assert!(jvm["numa"]["seen"].is_boolean(), "{jvm}");
+        }
         seen.push(instances);
     }
     seen.sort_unstable();
