@@ -31,6 +31,7 @@ mod provision;
 mod recording;
 mod repeats;
 mod ring_watch;
+mod run_lock;
 pub mod scale;
 mod series;
 mod settle;

@@ -385,7 +385,7 @@ fn latest_of(runs: &Path) -> Result<PathBuf, RunDirError> {
 }
 
 /// Points `runs/latest` at `run` beside it, by renaming a new symlink over the old one.
-fn point_latest(latest: &Path, run: &Path) -> Result<(), RunDirError> {
+pub(crate) fn point_latest(latest: &Path, run: &Path) -> Result<(), RunDirError> {
     let Some(name) = run.file_name() else { return Ok(()) };
     let mut fresh = std::ffi::OsString::from(".latest-");
     fresh.push(name);

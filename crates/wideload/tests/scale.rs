@@ -5,8 +5,11 @@
 mod rig;
 
 use rig::Home;
+use rig::eventually;
 use serde_json::Value;
+use stage::Signal;
 use std::fs;
+use std::time::Duration;
 
 /// Every operation holds one lock of its instance for 4 ms, asleep: 250 op/s for each instance.
 /// What is in flight when the window ends adds its service time to it: 48 ms to 2 s.
@@ -69,6 +72,28 @@ fn the_load_is_looked_for_and_arms_that_are_the_same_are_measured_once() {
     let text = fs::read_to_string(home.at("run/experiment.toml")).unwrap();
     let of = |point: &Value| format!("threads = {}", point["threads"]);
     assert!(points.iter().any(|point| text.contains(&of(point))), "{points:?}: {text}");
+    home.assert_nothing_left();
+}
+
+#[test]
+fn who_ends_the_search_for_the_load_leaves_nothing() {
+    let home = Home::new();
+    let before = ["scale", "--layouts", "single", "--threads", "4", "--repetitions", "1"];
+    let short = ["--records", "100", "--warm", "10ms", "--duration", "100ms"];
+    assert_eq!(home.run(&[&before[..], &short].concat()).status, Some(0));
+    let latest = fs::read_link(home.at("runs/latest")).unwrap();
+
+    let process = home.start(&["scale", "--layouts", "single,2-shared,3-shared"]);
+    let begun = || fs::read_link(home.at("runs/latest")).is_ok_and(|now| now != latest);
+    let searches = || begun() && home.at("runs/latest/pilots").exists();
+    assert!(eventually(Duration::from_secs(60), searches), "{}", process.stdout());
+    let manifest = fs::read_to_string(home.at("runs/latest/manifest.json")).unwrap();
+    assert!(manifest.contains("\"running\""), "{manifest}");
+    process.signal(Signal::INT);
+    let ended = process.wait(Duration::from_secs(60));
+    assert_eq!(ended.status, Some(130), "{ended:?}");
+    assert_eq!(fs::read_dir(home.at("runs")).unwrap().count(), 2, "the first run and latest");
+    assert_eq!(fs::read_link(home.at("runs/latest")).unwrap(), latest);
     home.assert_nothing_left();
 }
 

@@ -13,6 +13,7 @@ use super::shown::in_words;
 use crate::caveats::STAND_IN;
 use crate::error::{LabError, table_failed};
 use crate::live::Live;
+use crate::run_lock::RunLock;
 use crate::trial::{Measured, Trial, run_one};
 use record::manifest::{Manifest, Verdict};
 use record::run_dir::{EXPERIMENT_TOML, MANIFEST, OUTCOME_JSON, TRIALS_CSV, trials, write_failed};
@@ -33,6 +34,7 @@ pub struct Begun {
     experiment: Experiment,
     planned: Vec<Planned>,
     run_dir: RunDir,
+    _lock: RunLock,
     /// Of trials that are done.
     rows: Vec<TrialRow>,
     /// This host's facts.
@@ -67,8 +69,8 @@ impl Begun {
         let (experiment, planned) = plan_file(path)?;
         let host = check(&experiment, &planned, make)?;
         let run_dir = RunDir::create(out, &experiment.name)?;
-        run_dir.write(EXPERIMENT_TOML, filled_in(&experiment).as_bytes())?;
-        Ok(Self { experiment, planned, run_dir, rows: Vec::new(), host, earlier: None })
+        let lock = RunLock::take(run_dir.path())?;
+        Self::begin(experiment, planned, host, run_dir, lock)
     }
 
     /// Begins the experiment that `text` describes in a run directory that is there.
@@ -78,12 +80,24 @@ impl Begun {
     pub(crate) fn of_text(
         text: &str,
         run_dir: RunDir,
+        lock: RunLock,
         make: &mut Make<'_>,
     ) -> Result<Self, LabError> {
         let (experiment, planned) = plan_text(&run_dir.path().join(EXPERIMENT_TOML), text)?;
         let host = check(&experiment, &planned, make)?;
+        Self::begin(experiment, planned, host, run_dir, lock)
+    }
+
+    fn begin(
+        experiment: Experiment,
+        planned: Vec<Planned>,
+        host: serde_json::Value,
+        run_dir: RunDir,
+        lock: RunLock,
+    ) -> Result<Self, LabError> {
         run_dir.write(EXPERIMENT_TOML, filled_in(&experiment).as_bytes())?;
-        Ok(Self { experiment, planned, run_dir, rows: Vec::new(), host, earlier: None })
+        let (rows, earlier) = (Vec::new(), None);
+        Ok(Self { experiment, planned, run_dir, _lock: lock, rows, host, earlier })
     }
 
     /// Goes on with the experiment of a run directory: trials that ended ok stay, others are made
@@ -100,6 +114,8 @@ impl Begun {
         let (experiment, planned) = plan_text(&file, &text)?;
         let host = check(&experiment, &planned, make)?;
         let run_dir = RunDir::reopen(path)?;
+        // Before anything is read: it may still change.
+        let lock = RunLock::take(path)?;
         let table = path.join(TRIALS_CSV);
         let mut rows = match fs::File::open(&table) {
             Ok(file) => read_trials(file, planned.len()).map_err(table_failed(&table))?.0,
@@ -133,7 +149,7 @@ impl Begun {
         }
         let earlier = fs::read(path.join(MANIFEST)).ok();
         let earlier = earlier.and_then(|m| serde_json::from_slice::<Manifest>(&m).ok());
-        Ok(Self { experiment, planned, run_dir, rows, host, earlier })
+        Ok(Self { experiment, planned, run_dir, _lock: lock, rows, host, earlier })
     }
 
     /// The trials that are still to be done.
