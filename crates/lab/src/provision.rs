@@ -198,20 +198,32 @@ fn listening(child: &Child, deadline: Nanos, stop: &AtomicBool) -> Result<Socket
     }
 }
 
+/// Where the data of a Cassandra go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum DataDir<'a> {
+    /// Into the trial's directory; they end with it.
+    OfTrial,
+    /// Likewise, into a directory of the user's.
+    Below(&'a Path),
+    /// There, where they may be already, and stay.
+    Kept(&'a Path),
+}
+
 /// Starts Cassandra in its places and waits until it can be used: one ring when `options` say so,
-/// else one by itself in each place. Logs and configuration go to `raw`, data beside it or to
-/// `data_dir`. `said` hears what takes time.
+/// else one by itself in each place. Logs and configuration go to `raw`. `said` hears what takes
+/// time.
 pub(crate) fn cassandra(
     options: &Options,
-    data_dir: Option<&Path>,
+    data_dir: DataDir<'_>,
     places: &[Place],
     raw: &Path,
     said: &mut dyn FnMut(&str),
     stop: &AtomicBool,
 ) -> Result<Provisioned, LabError> {
     let data = match data_dir {
-        Some(dir) => dir.join(format!("wideload-run-{}", std::process::id())),
-        None => raw.with_file_name("data"),
+        DataDir::Below(dir) => dir.join(format!("wideload-run-{}", std::process::id())),
+        DataDir::OfTrial => raw.with_file_name("data"),
+        DataDir::Kept(dir) => dir.to_owned(),
     };
     let alone = options.instances == 1 && places.len() > 1;
     let heap = alone.then(|| heap_of_each(options, places.len())).transpose()?;
@@ -248,6 +260,7 @@ pub(crate) fn cassandra(
                 1 => raw.to_owned(),
                 _ => raw.join(format!("instance-{}", index + 1)),
             },
+            lasting: matches!(data_dir, DataDir::Kept(_)),
             detached: false,
         };
         clusters.push(Cluster::spawn(prepared, &placement)?);

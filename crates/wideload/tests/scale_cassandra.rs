@@ -8,8 +8,9 @@
 mod rig;
 
 use rig::cassandra::{cache, is_lacking};
-use rig::{Home, Process, RunDir};
+use rig::{Home, Process, RunDir, alone};
 use serde_json::Value;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -26,13 +27,14 @@ fn scale(home: &Home, words: &str) -> Process {
 
 /// Directories of that name, however deep.
 fn named(dir: &Path, name: &str) -> usize {
-    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let dirs = entries.filter(|path| path.is_dir());
     dirs.map(|path| usize::from(path.ends_with(name)) + named(&path, name)).sum()
 }
 
 #[test]
 fn every_arm_has_the_same_memory_and_nothing_stays() {
+    let _alone = alone();
     let home = Home::new();
     let ended = scale(&home, &format!("{ARMS} {SMALL} --out run --json")).wait(PATIENCE);
     if is_lacking(ended.status, &ended.stderr) {
@@ -79,6 +81,70 @@ fn every_arm_has_the_same_memory_and_nothing_stays() {
     assert_eq!(seen, [1, 2]);
     assert_eq!(named(run.0.as_path(), "data"), 0);
     home.assert_nothing_left();
+}
+
+/// The same data for both trials.
+const KEEP: &str = r#"
+[experiment]
+name = "keep"
+repetitions = 2
+
+[settings]
+database = "cassandra"
+data = "keep"
+workload = "ycsb:a"
+heap = "512MiB"
+listen = "127.72.2.1"
+records = 500
+threads = 4
+warm = "300ms"
+duration = "500ms"
+"#;
+
+#[test]
+fn data_that_are_kept_are_loaded_once_and_go_with_the_last_trial() {
+    let _alone = alone();
+    let home = Home::new();
+    fs::write(home.at("keep.toml"), KEEP).unwrap();
+    let mut command = home.wideload(&["lab", "keep.toml", "--out", "run", "--json"]);
+    command.env("XDG_CACHE_HOME", cache()).env("XDG_STATE_HOME", home.at("state"));
+    let ended = Process::start(command).wait(PATIENCE);
+    if is_lacking(ended.status, &ended.stderr) {
+        return;
+    }
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let run = RunDir(home.at("run"));
+    let loaded = [1, 2].map(|number| {
+        let manifest: Value = run.json(&format!("trial-{number:04}/manifest.json"));
+        let summary: Value = run.json(&format!("trial-{number:04}/summary.json"));
+        // Every row that is asked for is there.
+        assert_eq!(summary["errors"], 0, "{summary}");
+        let started = manifest["target"]["started"]["data"].as_str().unwrap().to_owned();
+        assert!(started.ends_with("data/of-0001"), "{started}");
+        manifest["target"]["loaded_rows"].as_u64().unwrap()
+    });
+    assert_eq!(loaded, [500, 0]);
+    assert_eq!(named(run.0.as_path(), "data"), 0);
+    home.assert_nothing_left();
+}
+
+#[test]
+fn data_that_cannot_be_kept_are_refused() {
+    let home = Home::new();
+    let reference = KEEP.replace("\"cassandra\"", "\"reference\"");
+    let inserts = KEEP.replace("ycsb:a", "ycsb:d");
+    let elsewhere = KEEP.replace("records", "data-dir = \"/tmp\"\nrecords");
+    for (text, said) in [
+        (reference, "they end with it"),
+        (inserts, "inserts rows"),
+        (elsewhere, "leave data-dir out"),
+    ] {
+        fs::write(home.at("keep.toml"), text).unwrap();
+        let ended = home.run(&["lab", "keep.toml"]);
+        assert_eq!(ended.status, Some(2), "{said}: {ended:?}");
+        assert!(ended.stderr.contains(said), "{said}: {}", ended.stderr);
+        assert!(!home.at("runs").exists(), "{said}: something was begun");
+    }
 }
 
 #[test]

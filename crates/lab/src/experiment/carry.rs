@@ -24,7 +24,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Nanos, clock};
+use workload::{Action, Plan};
 
+/// Data that stay from one trial to the next, while the experiment is not over.
+const DATA: &str = "data";
 /// Trials that may fail one after the other.
 const FAILURES_MAX: u32 = 3;
 
@@ -157,6 +160,21 @@ impl Begun {
         self.planned.iter().filter(|p| self.rows.iter().all(|row| row.trial != p.number))
     }
 
+    /// Where the data are that a trial keeps.
+    fn data_of(&self, planned: &Planned) -> Option<PathBuf> {
+        let first = planned.data_of?;
+        Some(self.run_dir.path().join(DATA).join(format!("of-{first:04}")))
+    }
+
+    /// When all is measured nobody works on them any more.
+    fn remove_data(&self) -> Result<(), LabError> {
+        let data = self.run_dir.path().join(DATA);
+        match data.is_dir() && self.left().next().is_none() {
+            true => Ok(fs::remove_dir_all(&data).map_err(write_failed(&data))?),
+            false => Ok(()),
+        }
+    }
+
     fn write_rows(&self) -> Result<(), LabError> {
         let path = self.run_dir.path().join(TRIALS_CSV);
         let mut bytes = Vec::new();
@@ -184,9 +202,23 @@ fn check(
     }
     let mut host = serde_json::Value::Null;
     for planned in planned.iter().filter(|planned| planned.block == 1) {
-        host = make(planned)?.host;
+        let trial = make(planned)?;
+        if planned.data_of.is_some() && inserts(&trial.plan) {
+            let why = "its workload inserts rows, and on data that are kept every trial would \
+                       write those of the one before again: give data = \"wipe\"";
+            let (number, factors) = (planned.number, planned.in_words());
+            return Err(LabError::Refused { number, factors, why: why.to_owned() });
+        }
+        host = trial.host;
     }
     Ok(host)
+}
+
+fn inserts(plan: &Plan) -> bool {
+    let steps = plan.run.iter().flat_map(|operation| &operation.steps);
+    let statements =
+        steps.flat_map(|step| plan.statements.iter().skip(step.first_statement).take(step.choices));
+    statements.into_iter().any(|statement| statement.action == Action::Insert)
 }
 
 /// The text as given, and behind it what was taken where it says nothing.
@@ -237,6 +269,7 @@ pub fn carry_out(
         (Ok(()), Some(first)) => (Verdict::Failed, Some(first.clone())),
         (Ok(()), None) => (Verdict::Ok, None),
     };
+    begun.remove_data()?;
     manifest.end(verdict, failure.clone(), clock::wall());
     let run_dir = begun.run_dir.path().to_owned();
     let outcome =
@@ -276,6 +309,7 @@ impl Carrying<'_> {
             let mut trial = make(planned)?;
             trial.command_line.clone_from(&self.command_line);
             trial.name.clone_from(&self.begun.experiment.name);
+            trial.kept = self.begun.data_of(planned);
             let (run_dir, number) = (&self.begun.run_dir, planned.number);
             match run_one(&trial, run_dir, number, self.live, self.stop) {
                 Ok(measured) => {

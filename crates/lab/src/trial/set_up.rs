@@ -8,12 +8,13 @@ use crate::filling::{Filling, Pour};
 use crate::jvm;
 use crate::local_target::LocalTarget;
 use crate::places;
-use crate::provision::{self, Provisioned, Storage, TargetChoice};
+use crate::provision::{self, DataDir, Provisioned, Storage, TargetChoice};
 use crate::ring_watch::RingWatch;
 use crate::stand_in;
 use crate::watchdog::Watchdog;
 use drive::{Drive, Encoder, Load, Roster};
 use machine::Machine;
+use record::run_dir::write_failed;
 use record::summary::Target;
 use record::{Caveat, TrialDir};
 use serde_json::Value;
@@ -71,6 +72,9 @@ impl Running<'_> {
                 return Err(LabError::target_died(trial_dir));
             }
             loaded?;
+            if let Some(mark) = self.trial.kept.as_deref().map(data::loaded_mark) {
+                std::fs::write(&mark, "").map_err(write_failed(&mark))?;
+            }
         }
         self.verify_places(&provisioned)?;
         Ok(SetUp { ready, watchdog, provisioned, fills })
@@ -90,7 +94,12 @@ impl Running<'_> {
             TargetChoice::Cassandra { options, data_dir } => {
                 let (places, data_dir) = (&self.trial.places, data_dir.as_deref());
                 let said = &mut |what: &str| self.live.stage(what);
-                provision::cassandra(options, data_dir, places, &trial_dir.raw()?, said, self.stop)
+                let data = match (&self.trial.kept, data_dir) {
+                    (Some(kept), _) => DataDir::Kept(kept),
+                    (_, Some(dir)) => DataDir::Below(dir),
+                    _ => DataDir::OfTrial,
+                };
+                provision::cassandra(options, data, places, &trial_dir.raw()?, said, self.stop)
             }
             TargetChoice::Running { hosts } => provision::running(hosts, self.stop),
         }
@@ -128,6 +137,7 @@ impl Running<'_> {
             "addresses": listed,
             "cpus": (!local.cpus.is_empty()).then(|| local.cpus.to_string()),
             "data": data.facts(),
+            "loaded_rows": filling.as_ref().map_or(0, Filling::rows),
             "started": provisioned.facts,
             "jvms": (!effects.is_empty()).then(|| jvm::facts(&effects)),
         });

@@ -2,7 +2,7 @@
 //!
 //! Input: a [`Prepared`] and a [`Placement`]. Output: [`Cluster`]. It is up when every instance
 //! answers CQL, has seen all others join, and has all its threads on its cpus. Dropped, it kills
-//! its instances and removes their data.
+//! its instances and removes their data, unless these are to last.
 //!
 //! Source: a ring whose instances are all seeds, have their tokens and do not bootstrap can be
 //! started at once; they need some seconds to hear of each other. Measured on 2 cpus that were busy
@@ -50,8 +50,10 @@ pub struct Placement {
     pub name: String,
     /// Of each instance; one place is shared by all.
     pub places: Vec<Place>,
-    /// A directory that is not there yet.
+    /// A directory that is not there yet, unless it is lasting.
     pub data: PathBuf,
+    /// Its data may be there, of a cluster of the same places before it, and stay.
+    pub lasting: bool,
     /// The directory for logs and configuration, which stay.
     pub logs: PathBuf,
     /// Whether it is to outlive this process.
@@ -233,7 +235,10 @@ impl Cluster {
             return Err(StartError::Places { places, instances });
         }
         ensure_ports_free(&prepared.ring)?;
-        let data = Data::make(&placement.data)?;
+        let data = match placement.lasting {
+            true => Data::lasting(&placement.data)?,
+            false => Data::make(&placement.data)?,
+        };
         make_dir(&placement.logs)?;
         let mut cluster = Self { instances: Vec::new(), data, prepared };
         for index in 0..instances {
@@ -368,7 +373,7 @@ impl Cluster {
         &self.data.path
     }
 
-    /// Ends all instances, SIGTERM first, and removes their data.
+    /// Ends all instances, SIGTERM first, and removes their data, unless these are to last.
     ///
     /// # Errors
     /// [`StopError`], naming what is left.

@@ -104,6 +104,7 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         command_line: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         settings: Map::new(),
         host: serde_json::to_value(&machine).unwrap_or(Value::Null),
+        kept: None,
         forewarned: Vec::new(),
     };
     trial.settings = recorded(args, &trial);
