@@ -312,7 +312,7 @@ fn cells(
             };
             // An arm may be excepted here.
             planned.iter().any(&is_of).then(|| {
-                let ops_s = values(planned, rows, experiment.repetitions, &is_of);
+                let ops_s = values(planned, rows, experiment.repetitions, is_of);
                 let (cpu, pages) = used(&good_dirs(planned, rows, run_dir, is_of));
                 Figures { name: name.clone(), ops_s_mean: level(&ops_s), ops_s, cpu, pages }
             })

@@ -62,16 +62,17 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         return Err(Exit::usage(anyhow!("{few}: {hint}")));
     }
     check_memory(in_flight_max, machine.settings.memory_bytes).map_err(Exit::usage)?;
-    let needed = in_flight_max.div_ceil(IN_FLIGHT_PER_CONNECTION);
-    let wanted = args.connections.map_or(CONNECTIONS_MIN.max(needed), |n| n as usize);
+    let needed = CONNECTIONS_MIN.max(in_flight_max.div_ceil(IN_FLIGHT_PER_CONNECTION));
+    let wanted = args.connections.map_or(needed, |n| n as usize);
+    let credentials = password::credentials(args.user.as_ref(), args.password_file.as_deref());
+    let credentials = credentials.map_err(Exit::usage)?;
     let table = args.table.clone().or(settings.table).unwrap_or_else(|| plan.schema.table.clone());
     let mut trial = Trial {
         plan: Arc::new(plan),
         table: TableName { keyspace: args.keyspace.clone(), table },
         replication: args.replication.clone(),
         target: target(args).map_err(Exit::usage)?,
-        credentials: password::credentials(args.user.as_ref(), args.password_file.as_deref())
-            .map_err(Exit::usage)?,
+        credentials,
         fixed_hosts: args.fixed_hosts,
         datacenter: args.datacenter.clone(),
         write_into_existing: args.write_into_existing,
