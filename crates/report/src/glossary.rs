@@ -62,7 +62,7 @@ const TERMS: &[(&str, &str)] = &[
     ("cpu of each", "instances, and the cpus that the least and the busiest of them used"),
     ("cpu of the client", "cpus that its workers worked, polling apart"),
     ("page placement", "memory of the instances by the NUMA node of their cpus and its own"),
-    ("on their own node", "share of that memory on the NUMA node of the cpus that use it"),
+    ("on their own NUMA node", "share of that memory on the NUMA node of the cpus that use it"),
     ("from, to", "95 %: the truth is in 95 of 100 such intervals; min-max: what was seen"),
     ("window", "the measured time, without the warm-up"),
     ("interval", "the time after which histograms are written down"),

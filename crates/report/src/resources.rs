@@ -4,11 +4,13 @@
 //! Input: `cpu` and `pages` of the arms in `outcome.json`; output: rows of texts with shares from
 //! 0 to 1 for bars and shades. Limits: of a matrix the first [`NUMAS_MAX`] rows and columns.
 
-use crate::number::{bytes, fixed, percent};
+use crate::number::{fixed, percent};
 use serde::{Deserialize, Serialize};
 
 /// Rows and columns of a matrix.
 const NUMAS_MAX: usize = 32;
+const GIB: f64 = (1u64 << 30) as f64;
+const MIB: f64 = (1u64 << 20) as f64;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct CpuUse {
@@ -49,9 +51,15 @@ pub(crate) struct CpuRow {
 pub(crate) struct Matrix {
     arm: String,
     local: String,
+    unit: &'static str,
     columns: Vec<u32>,
     rows: Vec<(u32, Vec<Part>)>,
     left_out: bool,
+}
+
+/// A share to a tenth of a percent, cut: what is not all is never shown as 100 %.
+fn rough(share: f64) -> String {
+    format!("{} %", fixed((share * 1000.0).floor() / 10.0, 1))
 }
 
 fn nothing() -> Part {
@@ -79,7 +87,7 @@ impl CpuUse {
         };
         CpuRow {
             arm: arm.to_owned(),
-            host: self.host_share.map_or_else(nothing, |share| part(share, percent(share))),
+            host: self.host_share.map_or_else(nothing, |share| part(share, rough(share))),
             target,
             each,
             client: fixed(self.client_cpus, 2),
@@ -95,12 +103,22 @@ impl PagePlacement {
 
     pub(crate) fn matrix(&self, arm: &str) -> Matrix {
         let most = self.bytes.iter().flatten().copied().max().unwrap_or(0).max(1) as f64;
-        let part = |of: &u64| Part { text: bytes(*of as f64), share: *of as f64 / most };
+        // One unit for all, or the cells of a large machine do not fit beside one another.
+        let (unit, unit_bytes, decimals) = match most >= GIB {
+            true => ("GiB", GIB, 2),
+            false => ("MiB", MIB, 0),
+        };
+        let text = |of: u64| match of {
+            0 => "0".to_owned(),
+            of => fixed(of as f64 / unit_bytes, decimals),
+        };
+        let part = |of: &u64| Part { text: text(*of), share: *of as f64 / most };
         let row =
             |(numa, of): (&u32, &Vec<u64>)| (*numa, of.iter().take(NUMAS_MAX).map(part).collect());
         Matrix {
             arm: arm.to_owned(),
             local: percent(self.local_share),
+            unit,
             columns: self.page_numas.iter().take(NUMAS_MAX).copied().collect(),
             rows: self.cpu_numas.iter().zip(&self.bytes).take(NUMAS_MAX).map(row).collect(),
             left_out: self.cpu_numas.len().max(self.page_numas.len()) > NUMAS_MAX,

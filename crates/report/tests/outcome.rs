@@ -126,9 +126,9 @@ fn cpu_use_and_page_placement_are_shown_by_arm_with_what_they_mean() {
         "<span class=\"bar\" style=\"--share: 0.82\"></span>82.0 %",
         "<span class=\"bar\" style=\"--share: 0.775\"></span>3.10 of 4",
         "2 x 1.50 to 1.60",
-        "single: 87.5 % ",
-        "<th scope=\"row\">NUMA 1</th><td class=\"n\" style=\"--share: 0.0\">0 B</td>",
-        "style=\"--share: 1.0\">4 GiB</td>",
+        "<b>single</b>: 87.5 % ",
+        "<th scope=\"row\">NUMA 1</th><td class=\"n\" style=\"--share: 0.0\">0</td>",
+        "style=\"--share: 1.0\">4.00</td>",
     ] {
         assert!(section.contains(text), "{text}: {section}");
     }

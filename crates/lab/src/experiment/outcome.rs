@@ -232,7 +232,7 @@ impl Outcome {
                 if let Some(cpu) = &arm.cpu {
                     let _ = writeln!(text, "  {:<width$}    cpu    {}", "", cpu.in_words());
                 }
-                if let Some(pages) = &arm.pages {
+                if let Some(pages) = arm.pages.as_ref().filter(|pages| !pages.is_one()) {
                     let _ = writeln!(text, "  {:<width$}    pages  {}", "", pages.in_words());
                 }
             }
@@ -318,8 +318,17 @@ fn cells(
             })
         };
         let figures: Vec<Figures> = names.iter().filter_map(figures).collect();
-        let arms: Vec<Arm<'_>> =
-            figures.iter().map(|arm| Arm { name: &arm.name, values: &arm.ops_s }).collect();
+        // "1 is 1.6 x 2" would be read as a sum.
+        let named = |arm: &Figures| match arm.name.parse::<f64>() {
+            Ok(_) => format!("{factor} {}", arm.name),
+            Err(_) => arm.name.clone(),
+        };
+        let names: Vec<String> = figures.iter().map(named).collect();
+        let arms: Vec<Arm<'_>> = figures
+            .iter()
+            .zip(&names)
+            .map(|(arm, name)| Arm { name, values: &arm.ops_s })
+            .collect();
         let comparison = compare(&arms);
         let sentence = comparison.as_ref().map(|comparison| comparison.sentence(&arms));
         Cell { factors, arms: figures, comparison, sentence }

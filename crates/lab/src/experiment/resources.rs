@@ -216,6 +216,11 @@ impl CpuUse {
 }
 
 impl PagePlacement {
+    /// One NUMA node for cpus and pages: there was no choice.
+    pub(super) fn is_one(&self) -> bool {
+        self.cpu_numas.len() == 1 && self.page_numas == self.cpu_numas
+    }
+
     /// For people.
     pub(super) fn in_words(&self) -> String {
         format!("{:.1} % on the NUMA node of their cpus", self.local_share * 100.0)

@@ -66,7 +66,8 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
     let wanted = args.connections.map_or(needed, |n| n as usize);
     let credentials = password::credentials(args.user.as_ref(), args.password_file.as_deref());
     let credentials = credentials.map_err(Exit::usage)?;
-    let table = args.table.clone().or(settings.table).unwrap_or_else(|| plan.schema.table.clone());
+    let table =
+        args.table.clone().or(settings.table.clone()).unwrap_or_else(|| plan.schema.table.clone());
     let mut trial = Trial {
         plan: Arc::new(plan),
         table: TableName { keyspace: args.keyspace.clone(), table },
@@ -88,10 +89,7 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         timeout: args.timeout,
         retries: args.retries,
         load_retries: args.retries.max(settings.insertion_retry_limit),
-        load_retry_pause: match settings.insertion_retry_limit {
-            0 => Nanos::ZERO,
-            _ => Nanos::from_secs(u64::from(settings.insertion_retry_interval_s)),
-        },
+        load_retry_pause: load_retry_pause(&settings),
         give_up: args.give_up,
         seed: args.seed,
         interval: args.interval,
@@ -110,6 +108,13 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
     };
     trial.settings = recorded(args, &trial);
     Ok(trial)
+}
+
+fn load_retry_pause(settings: &ycsb::Settings) -> Nanos {
+    match settings.insertion_retry_limit {
+        0 => Nanos::ZERO,
+        _ => Nanos::from_secs(u64::from(settings.insertion_retry_interval_s)),
+    }
 }
 
 fn check(args: &Args) -> anyhow::Result<()> {
