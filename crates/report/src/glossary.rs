@@ -74,6 +74,12 @@ const TERMS: &[(&str, &str)] = &[
         "mock",
         "a target that gives canned answers, or is slow on purpose: what is measured is known",
     ),
+    ("cpu of the host", "share of the time of all its cpus that programs and kernel used"),
+    ("cpu of the instances", "cpus that the target's processes used together, of those they have"),
+    ("cpu of each", "instances, and the cpus that the least and the busiest of them used"),
+    ("cpu of the client", "cpus that its workers worked, polling apart"),
+    ("page placement", "memory of the instances by the NUMA node of their cpus and its own"),
+    ("on their own NUMA node", "share of that memory on the NUMA node of the cpus that use it"),
     ("window", "the measured time, without the warm-up"),
     ("interval", "the time after which histograms are written down"),
     ("caveat", "a reason to trust a number less"),
@@ -141,7 +147,7 @@ pub(crate) fn source_term(source: &str) -> &'static str {
     match source {
         "procfs" => "procfs",
         _ if source.starts_with("client-") => "worker",
-        _ if source.starts_with("target") => "target",
+        _ if source.starts_with("target") || source.starts_with("instance-") => "target",
         _ => "host",
     }
 }

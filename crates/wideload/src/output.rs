@@ -16,7 +16,7 @@ pub(crate) fn tame(error: &str) -> String {
 }
 
 /// A text of any length, with what would steer a terminal spelled out, but for colours.
-fn tame_all(text: &str) -> String {
+pub(crate) fn tame_all(text: &str) -> String {
     let mut tamed = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
