@@ -328,8 +328,8 @@ fn stand_in(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// Caveats of the run and its trials; one that several have counts once, whatever its evidence. The run of an experiment has
-/// each that a trial of it has.
+/// Caveats of the run and its trials; one that several have counts once, whatever its evidence. The
+/// run of an experiment has each that a trial of it has.
 fn caveat_count(run: &Run) -> usize {
     if run.outcome.is_some() {
         return run.manifest.caveats.iter().filter(|c| is_listed(c)).count();
