@@ -60,7 +60,7 @@ const TERMS: &[(&str, &str)] = &[
     ("from, to", "95 %: the truth is in 95 of 100 such intervals; min-max: what was measured"),
     (
         "scalability law",
-        "throughput = a x n / (1 + contention x (n - 1) + crosstalk x n x (n - 1)), fitted (Gunther)",
+        "op/s = a x n / (1 + contention x (n - 1) + crosstalk x n x (n - 1)), fitted (Gunther)",
     ),
     ("contention", "share of the work that is done one after the other; it bounds the speed-up"),
     ("crosstalk", "what each costs the others by agreeing with them; it can make more give less"),
