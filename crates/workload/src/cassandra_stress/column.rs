@@ -293,7 +293,7 @@ impl ColumnGenerator {
     }
 
     /// How the original orders values of this column; None where it does not.
-    pub(super) fn comparison(&self) -> Option<fn(&[u8], &[u8]) -> Ordering> {
+    pub(super) fn comparison(&self) -> Option<Comparison> {
         let ColumnType::Scalar(scalar) = self.column_type else { return None };
         Some(match scalar {
             ScalarType::Inet => return None,
@@ -320,6 +320,9 @@ impl ColumnType {
         }
     }
 }
+
+/// Of two serialised values.
+pub(super) type Comparison = fn(&[u8], &[u8]) -> Ordering;
 
 /// Where a column is in its draws.
 #[derive(Debug, Clone)]
