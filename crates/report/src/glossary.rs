@@ -65,7 +65,7 @@ const TERMS: &[(&str, &str)] = &[
     ("contention", "share of the work that is done one after the other; it bounds the speed-up"),
     ("crosstalk", "what each costs the others by agreeing with them; it can make more give less"),
     ("best", "surely ahead of all others; by how much stands beside it"),
-    ("leads", "ahead of all others in every repetition, with too few of them to be sure"),
+    ("leads", "ahead of all others by 95 %, where a winner needs 99 %, or with few repetitions"),
     ("cannot tell", "no arm is surely best; the others are at most so far from the one ahead"),
     ("certainty", "100 % less how often equal arms would be as far apart by chance"),
     ("stand-in", "a target that is no database: the reference target or a mock"),

@@ -12,9 +12,8 @@ use record::table::{Counter, each_counter};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
-use units::CpuSet;
+use units::{CpuSet, open_plain};
 
 /// Rows of one trial that are read.
 const ROWS_MAX: usize = 1_000_000;
@@ -87,10 +86,9 @@ struct OfTrial {
 impl OfTrial {
     /// None where the manifest cannot be read; series that are not there are empty.
     fn read(dir: &Path) -> Option<Self> {
-        let manifest: Manifest =
-            serde_json::from_slice(&fs::read(dir.join(MANIFEST)).ok()?).ok()?;
+        let manifest = Manifest::read(&dir.join(MANIFEST)).ok()?;
         let mut trial = Self::default();
-        if let Ok(file) = fs::File::open(dir.join(COUNTERS_CSV)) {
+        if let Ok(file) = open_plain(&dir.join(COUNTERS_CSV)) {
             // What is damaged from some row on is read until there.
             let _ = each_counter(file, ROWS_MAX, |row| {
                 let key = (row.source.clone(), row.metric.clone());
@@ -231,6 +229,7 @@ impl PagePlacement {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::fs;
     use units::Nanos;
 
     /// A trial on two NUMA nodes of two cpus each.
