@@ -110,6 +110,9 @@ pub struct ColumnSpec {
     pub cluster: Option<Distribution>,
 }
 
+/// An order of serialised values.
+pub(super) type Comparison = fn(&[u8], &[u8]) -> Ordering;
+
 /// A column that values are drawn for.
 #[derive(Debug, Clone)]
 pub struct ColumnGenerator {
@@ -293,7 +296,7 @@ impl ColumnGenerator {
     }
 
     /// How the original orders values of this column; None where it does not.
-    pub(super) fn comparison(&self) -> Option<fn(&[u8], &[u8]) -> Ordering> {
+    pub(super) fn comparison(&self) -> Option<Comparison> {
         let ColumnType::Scalar(scalar) = self.column_type else { return None };
         Some(match scalar {
             ScalarType::Inet => return None,
