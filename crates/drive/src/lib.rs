@@ -31,7 +31,9 @@ mod tally;
 mod worker;
 
 pub use control::{Control, ControlError};
-pub use cql::{Encoder, TableName, create_keyspace, create_table, identifier, statement_texts};
+pub use cql::{
+    Encoder, Levels, TableName, create_keyspace, create_table, identifier, statement_texts,
+};
 pub use exchange::WorkerUsage;
 pub use handshake::Refusal;
 pub use jitter::jitter;

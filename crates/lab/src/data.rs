@@ -5,10 +5,11 @@
 //! nothing is altered, truncated or dropped. Tables are written to when they carry wideload's
 //! marker, or when the user says so. The marker and up to 1000 probed keys, evenly over all keys,
 //! decide whether the rows are there. A target of our own is new, so all of it is created and
-//! loaded.
+//! loaded, unless its data are kept and were loaded by a trial before.
 
 use crate::error::LabError;
 use crate::filling::{Filling, Keeper};
+use crate::foreign;
 use crate::live::Live;
 use crate::marker::{self, Marker, Shape};
 use crate::provision::Provisioned;
@@ -18,6 +19,7 @@ use admin::{Admin, literal};
 use drive::{Control, create_keyspace, create_table, identifier, statement_texts};
 use record::Caveat;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{Bytes, Nanos};
@@ -116,6 +118,12 @@ fn ids(
     Ok(ids)
 }
 
+/// Beside data that are kept: they were loaded in whole. Several databases have no marker of their
+/// own.
+pub(crate) fn loaded_mark(data: &Path) -> PathBuf {
+    data.with_extension("loaded")
+}
+
 /// A target of our own is new, and nobody will ask for a marker on it.
 fn own(
     trial: &Trial,
@@ -131,9 +139,10 @@ fn own(
         control.query(&create_keyspace(&trial.table, &trial.replication))?;
         control.query(&create_table(&trial.plan, &trial.table))?;
     }
+    let loaded = trial.kept.as_deref().is_some_and(|data| loaded_mark(data).exists());
     Ok(Prepared {
         ids: Vec::new(),
-        filling: Some(Filling::whole(trial, None)),
+        filling: (!trial.loads() && !loaded).then(|| Filling::whole(trial, None)),
         version: None,
         addresses: addresses.to_vec(),
         ring: None,
@@ -162,7 +171,14 @@ fn running(
     let version = Some(admin.versions()?.join(", ")).filter(|version| !version.is_empty());
     let mut caveats = Vec::new();
     let found = Found::of(trial, &admin)?;
-    let rows = found.rows(trial, &admin, live, &mut caveats)?;
+    let rows = match trial.foreign {
+        Some(_) if found.mock => None,
+        Some(foreign) => {
+            caveats.extend(foreign::table(trial, foreign, &admin, found.table)?);
+            None
+        }
+        None => found.rows(trial, &admin, live, &mut caveats)?,
+    };
     let ring = hosts(trial, &admin, &mut caveats)?;
     let addresses = ring.hosts.iter().map(|host| host.address).collect();
     let datacenter = Some(admin.datacenter().to_owned()).filter(|name| !name.is_empty());
@@ -228,7 +244,8 @@ impl Found {
         }
         let mock = is_mock(admin)?;
         let table = columns_fit(trial, admin)?;
-        let marker = if mock { None } else { marker::read(admin, &trial.table)? };
+        let unmarked = mock || trial.foreign.is_some();
+        let marker = if unmarked { None } else { marker::read(admin, &trial.table)? };
         Ok(Self { table, marker, mock })
     }
 
@@ -256,7 +273,7 @@ impl Found {
         if self.mock {
             return Ok(if trial.load_choice == LoadChoice::Load { all(false) } else { None });
         }
-        let Some(marker) = self.marker else { return foreign(trial, admin, all(false), caveats) };
+        let Some(marker) = self.marker else { return unmarked(trial, admin, all(false), caveats) };
         if marker.shape != shape {
             return Err(LabError::OtherShape {
                 table: trial.table.quoted(),
@@ -274,7 +291,7 @@ impl Found {
                 Ok(None)
             }
             LoadChoice::Undecided if marker.missing.is_empty() => {
-                let (found, probed) = probe(trial, admin)?;
+                let Probed { found, of: probed } = probe(trial, admin)?;
                 if found < probed {
                     let table = trial.table.quoted();
                     return Err(LabError::RowsMissing { table, lacking: probed - found, probed });
@@ -311,7 +328,7 @@ impl Found {
 
 /// A table without a marker: somebody else's. It may be read when the rows are there; to write to
 /// it takes a word of the user.
-fn foreign(
+fn unmarked(
     trial: &Trial,
     admin: &Admin,
     all: Option<Rows>,
@@ -326,7 +343,7 @@ fn foreign(
         LoadChoice::Load => (all, "its rows were loaded over those that were there"),
         LoadChoice::Skip => (None, "nothing says that its rows are those of this workload"),
         LoadChoice::Undecided => {
-            let (found, probed) = probe(trial, admin)?;
+            let Probed { found, of: probed } = probe(trial, admin)?;
             match (found == probed, trial.write_into_existing) {
                 (true, _) => (None, "that its rows fit was found only by looking for some keys"),
                 (false, true) => (all, "its rows were loaded beside those that were there"),
@@ -354,9 +371,14 @@ fn partial(marker: &Marker, records: u64) -> String {
     format!("An earlier load did not end: {missing} of {records} rows are not known to be there.")
 }
 
-/// Looks for up to 1000 keys, evenly over all that the load writes: how many there are, and how
-/// many were looked for.
-fn probe(trial: &Trial, admin: &Admin) -> Result<(usize, usize), LabError> {
+/// How many keys there are, of so many that were looked for.
+pub(crate) struct Probed {
+    pub(crate) found: usize,
+    pub(crate) of: usize,
+}
+
+/// Looks for up to 1000 keys, evenly over all that the load writes.
+pub(crate) fn probe(trial: &Trial, admin: &Admin) -> Result<Probed, LabError> {
     let keys = &trial.plan.keys;
     let (count, last) = (keys.loaded.min(PROBES), u128::from(keys.loaded.saturating_sub(1)));
     let mut text = vec![0; trial.plan.key_size_max()];
@@ -370,7 +392,7 @@ fn probe(trial: &Trial, admin: &Admin) -> Result<(usize, usize), LabError> {
     let key = identifier(&trial.plan.schema.key_column);
     let query = format!("SELECT {key} FROM {} WHERE {key} = ?", trial.table.quoted());
     let probed = wanted.len();
-    Ok((admin.count_found(&query, wanted)?, probed))
+    Ok(Probed { found: admin.count_found(&query, wanted)?, of: probed })
 }
 
 /// Whether the table exists; an error when it does and its columns are not the plan's.

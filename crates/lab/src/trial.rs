@@ -12,16 +12,17 @@ use crate::capture::Capture;
 use crate::caveats;
 use crate::compactions;
 use crate::course::Course;
-use crate::driven::{analyzed_load, client_cost, op_names, row_of, verdict, write_total};
+use crate::driven::{analyzed_load, client_cost, op_names, verdict, write_total};
 use crate::error::LabError;
-use crate::live::Live;
-use crate::provision::TargetChoice;
+use crate::kept::Kept;
+use crate::live::{Live, Total};
+use crate::provision::{Provisioned, TargetChoice};
 use crate::recording::{Recorded, Recording};
 use crate::repeats::{self, Done};
 use crate::ring_watch;
 use crate::settle::{self, Gate};
 use analyze::figures;
-use drive::{Arrivals, Drive, Driven, Ended, Load, TableName, Unwitnessed, Wait};
+use drive::{Arrivals, Drive, Driven, Ended, Levels, Load, TableName, Unwitnessed, Wait};
 use record::hlog::Intervals;
 use record::manifest::{Manifest, Verdict};
 use record::run_dir::BLOCKS_CSV;
@@ -35,8 +36,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{CpuSet, Credentials, Nanos, clock};
-use wire::cql::Consistency;
-use workload::Plan;
+use workload::{Operation, Plan};
 
 /// Whether the table is filled first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub struct Trial {
     /// How workers wait.
     pub wait: Wait,
     /// Of every statement.
-    pub consistency: Consistency,
+    pub consistency: Levels,
     /// Of an attempt.
     pub timeout: Nanos,
     /// Further attempts.
@@ -113,8 +113,24 @@ pub struct Trial {
     pub settings: Map<String, Value>,
     /// This host's facts, for the manifest.
     pub host: Value,
+    /// Of a Cassandra that is started: its data are there or made there, and stay.
+    pub kept: Option<PathBuf>,
     /// Reasons to trust its numbers less that are known before it begins.
     pub forewarned: Vec<Caveat>,
+    /// It is driven as another tool does it, on that tool's table.
+    pub foreign: Option<Foreign>,
+}
+
+/// What is different where another tool's table is driven: it has no marker and gets none, and
+/// nothing is loaded before the load that is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Foreign {
+    /// The load phase is what is measured.
+    pub loads: bool,
+    /// Keyspace and table are created where they are missing; else they have to be there.
+    pub creates: bool,
+    /// So many operations are kept one by one; 0 keeps none.
+    pub keeps: u64,
 }
 
 impl Trial {
@@ -122,6 +138,18 @@ impl Trial {
     #[must_use]
     pub fn target_cpus(&self) -> CpuSet {
         self.places.iter().fold(CpuSet::default(), |all, place| all.union(&place.cpus))
+    }
+
+    /// The operations that are measured.
+    #[must_use]
+    pub fn operations(&self) -> &[Operation] {
+        if self.loads() { &self.plan.load } else { &self.plan.run }
+    }
+
+    /// Whether the load phase is what is measured.
+    #[must_use]
+    pub fn loads(&self) -> bool {
+        self.foreign.is_some_and(|foreign| foreign.loads)
     }
 
     /// So many databases the target is, which know nothing of each other.
@@ -146,6 +174,8 @@ pub struct Finished {
     pub verdict: Verdict,
     /// Why it failed.
     pub failure: Option<String>,
+    /// Why nothing is said about its steadiness; None where something is.
+    pub too_short: Option<String>,
     /// Its run directory.
     pub run_dir: PathBuf,
     /// The report in it.
@@ -189,6 +219,10 @@ struct Running<'a> {
     number: u32,
     /// It has said how it ended.
     ended: bool,
+    /// Single operations of the trial that goes on, where they are wanted.
+    kept: Vec<Kept>,
+    /// Why nothing is said about the last trial's steadiness.
+    too_short: Option<String>,
     live: &'a mut dyn Live,
     stop: &'a Arc<AtomicBool>,
 }
@@ -227,6 +261,8 @@ impl<'a> Running<'a> {
             of_experiment,
             number,
             ended,
+            kept: Vec::new(),
+            too_short: None,
             live,
             stop,
         }
@@ -239,10 +275,18 @@ impl<'a> Running<'a> {
             return;
         }
         // The disk may be what failed.
-        if !self.ended {
-            let _ = self.run_dir.trial(self.number).map(|dir| self.write_trial_manifest(&dir));
+        let of_trial = match self.ended {
+            true => Ok(()),
+            false => match self.run_dir.trial(self.number) {
+                Ok(dir) => self.write_trial_manifest(&dir),
+                Err(error) => Err(error.into()),
+            },
+        };
+        let of_run = self.run_dir.write_json("manifest.json", &self.manifest).map_err(Into::into);
+        let unwritten: Option<LabError> = of_trial.and(of_run).err();
+        if let Some(why) = unwritten {
+            self.live.notice(&format!("how this run ended could not be noted in it: {why}"));
         }
-        let _ = self.run_dir.write_json("manifest.json", &self.manifest);
         let _ = report::build(self.run_dir.path());
     }
 
@@ -263,7 +307,8 @@ impl<'a> Running<'a> {
         for number in self.first..self.first + self.trial.repeat {
             (self.number, self.ended) = (number, false);
             let inserted = done.last().map(|done| done.inserted.clone()).unwrap_or_default();
-            let one = self.one(&ready, gate.as_ref(), inserted, watchdog.halt(), &|| {
+            let target = (&provisioned, &ready);
+            let one = self.one(target, gate.as_ref(), inserted, watchdog.halt(), &|| {
                 watchdog.died().then(|| LabError::target_died(&trial_dir).to_string())
             });
             match one {
@@ -284,7 +329,7 @@ impl<'a> Running<'a> {
     /// One trial of as many as there are, on rows that are there.
     fn one(
         &mut self,
-        ready: &Ready,
+        (provisioned, ready): (&Provisioned, &Ready),
         gate: Option<&Gate<'_>>,
         inserted: Vec<u64>,
         halt: &Arc<AtomicBool>,
@@ -300,7 +345,7 @@ impl<'a> Running<'a> {
         if let Some(settled) = &settled {
             manifest.phases.insert("settle".to_owned(), settled.phase());
         }
-        let names = op_names(&self.trial.plan.run);
+        let names = op_names(self.trial.operations());
         let driven = self.drive(ready, &trial_dir, &names, inserted, halt);
         let (driven, recorded, host) = match driven {
             Ok(driven) => driven,
@@ -313,6 +358,7 @@ impl<'a> Running<'a> {
             }
         };
         let course = Course::of(&recorded, &driven);
+        self.too_short = course.too_short();
         course.notice().iter().for_each(|notice| self.live.notice(notice));
         manifest.phases.extend(course.phases().map(|(name, value)| (name.to_owned(), value)));
         trial_dir.write(BLOCKS_CSV, course.csv.as_bytes())?;
@@ -323,7 +369,11 @@ impl<'a> Running<'a> {
             &ready.local,
             &ready.machine,
             host.as_ref(),
+            &driven,
         );
+        if death.is_none() {
+            more.extend(self.verify_places_at_end(provisioned, &mut manifest));
+        }
         if driven.ended == Ended::Completed && death.is_none() {
             more.extend(self.ask_for_compactions(ready, &mut manifest));
         }
@@ -368,7 +418,7 @@ impl<'a> Running<'a> {
         let workers = drive::workers(cpus.len(), &trial.load.arrivals, trial.databases());
         Drive {
             encoder: ready.encoder.clone(),
-            load_keys: false,
+            load_keys: trial.loads(),
             load: trial.load,
             databases: ready.databases.clone(),
             credentials: trial.credentials.clone(),
@@ -378,8 +428,8 @@ impl<'a> Running<'a> {
             inserted: Vec::new(),
             intervals: Intervals::of(trial.interval),
             timeout: trial.timeout,
-            retries: trial.retries,
-            retry_pause: Nanos::ZERO,
+            retries: if trial.loads() { trial.load_retries } else { trial.retries },
+            retry_pause: if trial.loads() { trial.load_retry_pause } else { Nanos::ZERO },
             give_up: trial.give_up,
             wait: trial.wait,
         }
@@ -408,9 +458,15 @@ impl<'a> Running<'a> {
         let watch = ready.watch.as_ref();
         let mut recording =
             Recording::new(trial_dir, names, open_loop, until_steady, capture, watch, self.live)?;
-        let driven = drive::run(&drive, vec![Unwitnessed; workers], &mut recording, halt);
+        let driven = match self.trial.foreign.map_or(0, |foreign| foreign.keeps) {
+            0 => drive::run(&drive, vec![Unwitnessed; workers], &mut recording, halt)
+                .map(|(driven, _)| (driven, Vec::new())),
+            all => drive::run(&drive, Kept::of(all, workers), &mut recording, halt),
+        };
         let (recorded, host) = recording.finish()?;
-        Ok((driven?.0, recorded, host))
+        let (driven, kept) = driven?;
+        self.kept = kept;
+        Ok((driven, recorded, host))
     }
 
     fn collect(
@@ -429,6 +485,9 @@ impl<'a> Running<'a> {
             duration: last.since(first),
             load: analyzed_load(&self.trial.load, driven),
         };
+        let single: Vec<_> = self.kept.iter().flat_map(|kept| &kept.0).copied().collect();
+        self.kept.clear();
+        self.live.total(&Total { names, driven, single: &single });
         let figures = figures(&window);
         let caveats: Vec<Caveat> = caveats::of(self.trial, &ready.target, driven, &window)
             .into_iter()
@@ -462,7 +521,8 @@ impl<'a> Running<'a> {
         trial_dir.write_json("summary.json", &summary)?;
         write_total(trial_dir, names, driven)?;
         let overall = analyze::overall(&window);
-        self.keep_row(row_of(self.number, &summary, &overall, verdict))?;
+        let times = [overall.service, overall.response, overall.lag];
+        self.keep_row(TrialRow::of(self.number, &summary, times, verdict))?;
         manifest.caveats = summary.caveats.clone();
         manifest.end(verdict, failure.clone(), clock::wall());
         trial_dir.write_json("manifest.json", &manifest)?;
@@ -487,6 +547,7 @@ impl<'a> Running<'a> {
         self.run_dir.write_json("manifest.json", &self.manifest)?;
         let run_dir = self.run_dir.path().to_owned();
         let report = report::build(&run_dir)?;
-        Ok(Finished { summary, verdict, failure, run_dir, report })
+        let too_short = self.too_short.take();
+        Ok(Finished { summary, verdict, failure, too_short, run_dir, report })
     }
 }

@@ -19,10 +19,12 @@ mod number;
 mod outcome;
 mod page;
 mod plots;
+mod resources;
 mod series;
 mod svg;
 mod tables;
 mod trials;
+pub mod ycsb;
 
 use page::Report;
 use record::run_dir::{MANIFEST, REPORT_HTML};

@@ -7,10 +7,16 @@
 use crate::axis::{Axis, Format};
 use crate::chart::{Chart, Dash, Line};
 use crate::number::significant;
+use crate::resources::{CpuRow, CpuUse, Matrix, PagePlacement};
 use serde::{Deserialize, Serialize};
 
 /// Sentences above everything else; the tables have all.
 const SENTENCES_MAX: usize = 6;
+/// The budget that is no resource.
+const INSTANCES: &str = "instances";
+const SAME_CPUS: &str = "More instances have no more cpus here: they share those that one has \
+                         alone. An efficiency below 100 % is what that leads one to expect, and no \
+                         loss; compare op/s.";
 /// Points of a fitted law.
 const LAW_POINTS: u32 = 60;
 
@@ -38,6 +44,10 @@ struct Cell {
 struct Arm {
     name: String,
     ops_s_mean: Option<Figure>,
+    #[serde(default)]
+    cpu: Option<CpuUse>,
+    #[serde(default)]
+    pages: Option<PagePlacement>,
 }
 
 /// A figure with its interval.
@@ -84,6 +94,9 @@ struct Law {
     kappa: f64,
 }
 
+/// Budget, cpus used, cpus given.
+type Cpus = (f64, f64, f64);
+
 /// As the template needs it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Shown {
@@ -100,12 +113,21 @@ struct ShownCell {
     heading: String,
     sentence: String,
     rows: Vec<[String; 3]>,
+    cpu: Vec<CpuRow>,
+    matrices: Vec<Matrix>,
+    /// All pages of all arms are on one NUMA node, and so are the cpus.
+    one_numa: bool,
 }
 
 #[derive(Debug, Serialize)]
 struct ShownScaled {
     heading: String,
-    law: String,
+    /// Contention and crosstalk with their intervals.
+    law: Option<[String; 2]>,
+    /// Why there is no law.
+    lawless: Option<String>,
+    /// What an efficiency below 100 % means here.
+    note: Option<&'static str>,
     rows: Vec<[String; 5]>,
 }
 
@@ -141,13 +163,14 @@ impl Outcome {
         if self.done < self.planned {
             sentences.push(format!("{} of {} trials ended ok.", self.done, self.planned));
         }
+        let budget = self.budget.as_deref().unwrap_or_default();
         Shown {
             sentences,
             more,
             compare: self.compare.clone().unwrap_or_else(|| "experiment".to_owned()),
             cells: self.cells.iter().map(Cell::shown).collect(),
-            budget: self.budget.clone().unwrap_or_default(),
-            scaled: self.scaled.iter().map(Scaled::shown).collect(),
+            budget: budget.to_owned(),
+            scaled: self.scaled.iter().map(|scaled| scaled.shown(budget)).collect(),
         }
     }
 
@@ -183,7 +206,53 @@ impl Outcome {
             chart.note = "Circles were measured, dotted lines are their intervals.".to_owned();
         }
         charts[0].note.push_str(" A dashed line is the scalability law, where it could be fitted.");
+        charts.extend(self.cpu_chart(budget));
         charts
+    }
+
+    /// Cpus that the instances use and may use, against the budget.
+    fn cpu_chart(&self, budget: &str) -> Option<Chart> {
+        let mut courses: Vec<(String, Vec<Cpus>)> = Vec::new();
+        for (cell, arm) in
+            self.cells.iter().flat_map(|cell| cell.arms.iter().map(move |a| (cell, a)))
+        {
+            let Some((used, given)) = arm.cpu.as_ref().and_then(CpuUse::of_target) else {
+                continue;
+            };
+            let mut levels = cell.factors.clone();
+            levels.extend(self.compare.iter().map(|factor| (factor.clone(), arm.name.clone())));
+            let at = levels.iter().find(|(factor, _)| factor == budget);
+            let Some(at) = at.and_then(|(_, level)| level.parse::<f64>().ok()) else { continue };
+            levels.retain(|(factor, _)| factor != budget);
+            let name = heading(&levels);
+            match courses.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, points)) => points.push((at, used, given)),
+                None => courses.push((name, vec![(at, used, given)])),
+            }
+        }
+        let mut lines = Vec::new();
+        for (colour, (name, points)) in courses.iter_mut().enumerate() {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let used = points.iter().map(|(at, used, _)| (*at, Some(*used))).collect();
+            let given = points.iter().map(|(at, _, given)| (*at, Some(*given))).collect();
+            let term = "cpu of the instances";
+            lines.push(Line { name: name.clone(), term, colour, dash: Dash::Solid, points: used });
+            let name = format!("{name}, given");
+            lines.push(Line { name, term, colour, dash: Dash::Dotted, points: given });
+        }
+        let all = || lines.iter().flat_map(|line| &line.points);
+        let least = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
+        let most = all().map(|point| point.0).fold(0.0, f64::max);
+        let y = Axis::linear(Format::Number, all().filter_map(|point| point.1));
+        let x = Axis::exact(Format::Number, least, most).called("budget", budget);
+        let title = format!("Cpus used by the instances, by {budget}");
+        (all().count() > 0).then(|| {
+            let y = y.called("cpus", "cpus").unit("cpus");
+            let mut chart = Chart::new("outcome cpu", &title, x, y, lines);
+            chart.group = "outcome".into();
+            chart.note = "Dotted lines are the cpus that they may use.".to_owned();
+            chart
+        })
     }
 
     /// A line per combination, the ends of its intervals, and its law.
@@ -215,16 +284,22 @@ impl Cell {
             Some(mean) => [arm.name.clone(), significant(mean.value), mean.range(1.0)],
             None => [arm.name.clone(), "–".to_owned(), "nothing measured".to_owned()],
         };
+        let pages = || self.arms.iter().filter_map(|arm| Some((arm, arm.pages.as_ref()?)));
+        let one_numa = pages().next().is_some() && pages().all(|(_, pages)| pages.is_one());
+        let matrices = pages().filter(|_| !one_numa);
         ShownCell {
             heading: heading(&self.factors),
             sentence: self.sentence.clone().unwrap_or_default(),
             rows: self.arms.iter().map(row).collect(),
+            cpu: self.arms.iter().filter_map(|a| Some(a.cpu.as_ref()?.row(&a.name))).collect(),
+            matrices: matrices.map(|(arm, pages)| pages.matrix(&arm.name)).collect(),
+            one_numa,
         }
     }
 }
 
 impl Scaled {
-    fn shown(&self) -> ShownScaled {
+    fn shown(&self, budget: &str) -> ShownScaled {
         let value = |figure: Option<&Figure>, times: f64| {
             figure.map_or("–".to_owned(), |figure| significant(figure.value * times))
         };
@@ -238,21 +313,21 @@ impl Scaled {
                 efficiency.map_or(String::new(), |figure| figure.range(100.0)),
             ]
         };
-        let law = match &self.usl {
-            Usl::Fitted(Fit { law, sigma_interval: s, kappa_interval: k }) => format!(
-                "Scalability law: contention {} ({} to {}), crosstalk {} ({} to {}), 95 %.",
-                significant(law.sigma),
-                significant(s.0),
-                significant(s.1),
-                significant(law.kappa),
-                significant(k.0),
-                significant(k.1)
-            ),
-            Usl::NotFitted { reason } => format!("No scalability law: {reason}."),
+        let within = |value: f64, (low, high): (f64, f64)| {
+            format!("{} ({} to {})", significant(value), significant(low), significant(high))
+        };
+        let (law, lawless) = match &self.usl {
+            Usl::Fitted(Fit { law, sigma_interval, kappa_interval }) => {
+                let law = [within(law.sigma, *sigma_interval), within(law.kappa, *kappa_interval)];
+                (Some(law), None)
+            }
+            Usl::NotFitted { reason } => (None, Some(reason.clone())),
         };
         ShownScaled {
             heading: heading(&self.factors),
             law,
+            lawless,
+            note: (budget == INSTANCES).then_some(SAME_CPUS),
             rows: self.steps.iter().map(row).collect(),
         }
     }

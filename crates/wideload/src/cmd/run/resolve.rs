@@ -4,6 +4,7 @@ use super::args::{Args, ArrivalKind, StorageKind, WaitKind, WarmUp};
 use super::password;
 use super::recorded::recorded;
 use crate::exit::Exit;
+use crate::output;
 use anyhow::{Context as _, anyhow, bail};
 use drive::{Amount, Arrivals, Load, TableName, Wait};
 use lab::layout::{Asked, Database, lay_out};
@@ -12,15 +13,15 @@ use machine::layout::Order;
 use machine::{Machine, client_and_target_cpus, one_per_core};
 use serde_json::{Map, Value};
 use stage::Place;
-use std::io::Write as _;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use units::{Bytes, CpuSet, Nanos, Rate};
+use units::{Bytes, CpuSet, Nanos, NumaSet, Rate};
 use workload::ycsb::{self, Properties, YcsbPlan};
 
 /// Native defaults (design section 7).
 const THREADS: u32 = 64;
+const IN_FLIGHT_MAX: u32 = 4096;
 const DURATION: Nanos = Nanos::from_secs(10);
 const WARM_MAX: Nanos = Nanos::from_secs(240);
 const SETTLE: Nanos = Nanos::from_secs(60);
@@ -40,14 +41,21 @@ const TIMEOUT_MIN: Nanos = Nanos::from_millis(1);
 const WARM_MAX_MIN: Nanos = Nanos::from_secs(10);
 
 pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
+    trial_of(args, |databases| plan(args, databases))
+}
+
+/// As [`trial`], of a plan that is made elsewhere, for so many databases.
+pub(crate) fn trial_of(
+    args: &Args,
+    plan: impl FnOnce(usize) -> anyhow::Result<YcsbPlan>,
+) -> Result<Trial, Exit> {
     check(args).map_err(Exit::usage)?;
     let machine = Machine::read(Path::new("/")).map_err(LabError::from)?;
     let cpus = cpus(args, &machine)?;
     let databases = cpus.places.len().max(1);
-    let YcsbPlan { plan, settings, notices } = plan(args, databases).map_err(Exit::usage)?;
+    let YcsbPlan { plan, settings, notices } = plan(databases).map_err(Exit::usage)?;
     for notice in &notices {
-        // A closed stderr is no reason to stop.
-        let _ = writeln!(std::io::stderr(), "notice: {notice}");
+        output::tell(&format!("notice: {notice}"));
     }
     let load = load(args, &settings).map_err(Exit::usage)?;
     let wait = match (args.wait, cpus.shared) {
@@ -56,15 +64,12 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
     };
     let workers = drive::workers(cpus.client.len(), &load.arrivals, databases);
     let in_flight_max = load.arrivals.in_flight_max();
-    if in_flight_max < databases {
-        let hint = "give --threads (or --in-flight-max) of one for each at least";
-        let few = format!("{in_flight_max} operations in flight for {databases} instances");
-        return Err(Exit::usage(anyhow!("{few}: {hint}")));
-    }
-    check_memory(in_flight_max, machine.settings.memory_bytes).map_err(Exit::usage)?;
+    check_in_flight(in_flight_max, databases, machine.settings.memory_bytes)
+        .map_err(Exit::usage)?;
     let needed = in_flight_max.div_ceil(IN_FLIGHT_PER_CONNECTION);
     let wanted = args.connections.map_or(CONNECTIONS_MIN.max(needed), |n| n as usize);
-    let table = args.table.clone().or(settings.table).unwrap_or_else(|| plan.schema.table.clone());
+    let table =
+        args.table.clone().or(settings.table.clone()).unwrap_or_else(|| plan.schema.table.clone());
     let mut trial = Trial {
         plan: Arc::new(plan),
         table: TableName { keyspace: args.keyspace.clone(), table },
@@ -83,14 +88,11 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         repeat: args.repeat,
         connections: drive::connections(wanted, workers / databases),
         wait,
-        consistency: args.consistency,
+        consistency: args.consistency.into(),
         timeout: args.timeout,
         retries: args.retries,
         load_retries: args.retries.max(settings.insertion_retry_limit),
-        load_retry_pause: match settings.insertion_retry_limit {
-            0 => Nanos::ZERO,
-            _ => Nanos::from_secs(u64::from(settings.insertion_retry_interval_s)),
-        },
+        load_retry_pause: load_retry_pause(&settings),
         give_up: args.give_up,
         seed: args.seed,
         interval: args.interval,
@@ -104,10 +106,19 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         command_line: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         settings: Map::new(),
         host: serde_json::to_value(&machine).unwrap_or(Value::Null),
+        kept: None,
         forewarned: Vec::new(),
+        foreign: None,
     };
     trial.settings = recorded(args, &trial);
     Ok(trial)
+}
+
+fn load_retry_pause(settings: &ycsb::Settings) -> Nanos {
+    match settings.insertion_retry_limit {
+        0 => Nanos::ZERO,
+        _ => Nanos::from_secs(u64::from(settings.insertion_retry_interval_s)),
+    }
 }
 
 fn check(args: &Args) -> anyhow::Result<()> {
@@ -149,6 +160,15 @@ fn check(args: &Args) -> anyhow::Result<()> {
     args.target.iter().try_for_each(|host| check_host(host))
 }
 
+/// Enough operations in flight for all databases, and no more than there is memory for.
+fn check_in_flight(max: usize, databases: usize, memory_bytes: Option<u64>) -> anyhow::Result<()> {
+    if max < databases {
+        let hint = "give --threads (or --in-flight-max) of one for each at least";
+        bail!("{max} operations in flight for {databases} instances: {hint}");
+    }
+    check_memory(max, memory_bytes)
+}
+
 /// Operations in flight take memory and nothing else: half of the host's is the bound.
 fn check_memory(in_flight_max: usize, memory_bytes: Option<u64>) -> anyhow::Result<()> {
     let needed = in_flight_max as u64 * CLIENT_BYTES;
@@ -177,6 +197,11 @@ pub(crate) fn check_host(host: &str) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// That there is such a workload.
+pub(crate) fn workload(args: &Args) -> anyhow::Result<()> {
+    plan(args, 1).map(drop)
 }
 
 fn plan(args: &Args, databases: usize) -> anyhow::Result<YcsbPlan> {
@@ -215,8 +240,11 @@ fn load(args: &Args, settings: &ycsb::Settings) -> anyhow::Result<Load> {
         Some(rate) => Arrivals::Open {
             rate,
             poisson: args.arrivals == ArrivalKind::Poisson,
-            in_flight_max: threads.unwrap_or(args.in_flight_max).min(args.in_flight_max) as usize,
+            in_flight_max: args.in_flight_max.or(threads).unwrap_or(IN_FLIGHT_MAX) as usize,
         },
+        None if args.in_flight_max.is_some() => {
+            bail!("--in-flight-max bounds an open loop: give --rate, or --threads instead")
+        }
         None => Arrivals::Closed {
             threads: threads.unwrap_or(THREADS) as usize,
             throttle: args.throttle,
@@ -237,7 +265,7 @@ fn load(args: &Args, settings: &ycsb::Settings) -> anyhow::Result<Load> {
         WarmUp::For(time) => time,
         WarmUp::Auto => args.warm_max.unwrap_or(WARM_MAX),
     };
-    Ok(Load { arrivals, amount, warm })
+    Ok(Load { arrivals, amount, warm, limit: None })
 }
 
 /// The word for --target that is no host.
@@ -285,6 +313,7 @@ fn cpus(args: &Args, machine: &Machine) -> Result<Cpus, Exit> {
             return Err(LabError::Cpus { flag, asked, allowed }.into());
         }
     }
+    check_memory_of(&args.target_cpus, machine)?;
     let local = is_started(args) || args.target.iter().all(|host| is_loopback(host));
     let split = client_and_target_cpus(machine, allowed);
     let placed = union(&args.target_cpus);
@@ -320,12 +349,36 @@ fn cpus(args: &Args, machine: &Machine) -> Result<Cpus, Exit> {
                     true => Database::Cassandra,
                     false => Database::Reference,
                 },
+                heap: args.cassandra.heap_asked(),
             };
             lay_out(machine, &asked).map_err(|e| Exit::usage(anyhow!("--layout {policy}: {e}")))?.0
         }
     };
     let shared = is_started(args) && !client.intersection(&union(&places)).is_empty();
     Ok(Cpus { client, places, shared })
+}
+
+/// That this machine has the NUMA nodes, with memory that this process may use.
+fn check_memory_of(places: &[Place], machine: &Machine) -> Result<(), Exit> {
+    let usable: NumaSet = machine
+        .numa
+        .iter()
+        .filter(|numa| numa.allowed && numa.memory_bytes != Some(0))
+        .map(|numa| numa.id)
+        .collect();
+    for place in places {
+        let lacking = place.memory.numas().map(|numas| numas.difference(&usable));
+        if let Some(lacking) = lacking.filter(|lacking| !lacking.is_empty()) {
+            let there = match usable.is_empty() {
+                true => "this host shows none: leave out what is behind the @".to_owned(),
+                false => format!("there is memory of {usable}"),
+            };
+            return Err(Exit::usage(anyhow!(
+                "--target-cpus {place}: no memory of NUMA node {lacking} can be used; {there}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The cpus of all places.
