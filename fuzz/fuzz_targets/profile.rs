@@ -16,7 +16,8 @@ use workload::cassandra_stress::{
 const DRAWN_SIZE_BYTES_MAX: usize = 1 << 16;
 const DRAWN_CHILDREN_MAX: i64 = 100;
 
-fuzz_target!(|text: &str| {
+fuzz_target!(|input: &[u8]| {
+    let Ok(text) = std::str::from_utf8(input) else { return };
     let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
     let _ = Ratio::parse(line);
     let _ = Sequence::parse(line, true, None);

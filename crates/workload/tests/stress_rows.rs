@@ -137,41 +137,58 @@ fn partitions_are_the_original_ones() {
     }
 }
 
-/// Rows of a visit to read: as (first, second, third) clustering columns in one text.
+/// The rows of a visit to read, their clustering columns: of table 3, which has three.
 fn read(
     generator: &PartitionGenerator,
+    seed: i64,
     selection: Selection,
     random: &mut JavaRandom,
-) -> Vec<Vec<u8>> {
+) -> Vec<[Vec<u8>; 3]> {
     let mut partition = Partition::new(generator);
-    partition.start_read(generator, &SeedVisits::new(3, 1), selection, 1.0, random);
+    partition.start_read(generator, &SeedVisits::new(seed, 1), selection, 1.0, random);
     let mut rows = Vec::new();
     while partition.has_row() {
-        rows.push(
-            [partition.clustering(0), partition.clustering(1), partition.clustering(2)].concat(),
-        );
+        rows.push([0, 1, 2].map(|column| partition.clustering(column).to_vec()));
         partition.advance(generator, random);
     }
     rows
+}
+
+/// The values of the first clustering column in the order of a whole visit.
+fn first_values(
+    generator: &PartitionGenerator,
+    seed: i64,
+    random: &mut JavaRandom,
+) -> Vec<Vec<u8>> {
+    let rows = read(generator, seed, Selection::Share(1.0), random);
+    let mut values: Vec<Vec<u8>> = rows.into_iter().map(|[first, ..]| first).collect();
+    values.dedup();
+    values
+}
+
+/// A seed whose partition has at least three values of the first clustering column.
+fn wide_seed(generator: &PartitionGenerator) -> i64 {
+    let mut random = JavaRandom::seeded(1);
+    (1..100).find(|seed| first_values(generator, *seed, &mut random).len() >= 3).unwrap()
 }
 
 #[test]
 fn a_share_of_the_rows_is_touched() {
     let (generator, ..) = partitions(3, Order::Arbitrary);
     let mut random = JavaRandom::seeded(2);
-    let all = read(&generator, Selection::Share(1.0), &mut random);
-    let rounds = 2_000;
-    let mut touched = 0;
+    let seed = wide_seed(&generator);
+    let all = read(&generator, seed, Selection::Share(1.0), &mut random);
+    let (rounds, mut first) = (4_000, 0);
     for _ in 0..rounds {
-        let some = read(&generator, Selection::Share(0.3), &mut random);
-        assert!(some.iter().all(|row| all.contains(row)));
-        touched += some.len();
+        let some = read(&generator, seed, Selection::Share(0.3), &mut random);
+        assert!(!some.is_empty() && some.iter().all(|row| all.contains(row)));
+        first += usize::from(some[0] == all[0]);
     }
-    let share = touched as f64 / (rounds * all.len()) as f64;
-    // Levels have other numbers of values than on average, by which the original reckons.
-    assert!((0.2..0.4).contains(&share), "{share} of {} rows", all.len());
-    let few = read(&generator, Selection::Rows(1), &mut random);
-    assert!(few.len() < all.len(), "{} of {}", few.len(), all.len());
+    // Ten standard deviations.
+    let share = first as f64 / f64::from(rounds);
+    assert!((0.23..0.37).contains(&share), "{share}");
+    let few = read(&generator, seed, Selection::Rows(1), &mut random);
+    assert!(!few.is_empty() && few.len() < all.len(), "{} of {}", few.len(), all.len());
 }
 
 #[test]
@@ -179,21 +196,11 @@ fn shuffled_rows_are_the_same_in_another_order() {
     let (sorted, ..) = partitions(3, Order::Sorted);
     let (shuffled, ..) = partitions(3, Order::Shuffled);
     let mut random = JavaRandom::seeded(4);
-    let keys = |generator: &PartitionGenerator, random: &mut JavaRandom| {
-        let mut partition = Partition::new(generator);
-        let all = Selection::Share(1.0);
-        partition.start_read(generator, &SeedVisits::new(5, 1), all, 1.0, random);
-        let mut first: Vec<Vec<u8>> = Vec::new();
-        while partition.has_row() {
-            first.push(partition.clustering(0).to_vec());
-            partition.advance(generator, random);
-        }
-        first.dedup();
-        first
-    };
-    let ascending = keys(&sorted, &mut random);
-    assert!(ascending.len() > 1 && ascending.is_sorted());
-    let orders: Vec<Vec<Vec<u8>>> = (0..20).map(|_| keys(&shuffled, &mut random)).collect();
+    let seed = wide_seed(&sorted);
+    let ascending = first_values(&sorted, seed, &mut random);
+    assert!(ascending.is_sorted());
+    let orders: Vec<Vec<Vec<u8>>> =
+        (0..40).map(|_| first_values(&shuffled, seed, &mut random)).collect();
     assert!(orders.iter().any(|order| *order != ascending));
     for mut order in orders {
         order.sort();

@@ -201,6 +201,10 @@ pub struct Partition {
     /// Of the columns: the fold of the key.
     seed: i64,
     levels: Vec<Values>,
+    /// The clustering columns of the row. Not always the current values of the levels: where a
+    /// visit starts at a position that does not exist, the original shows the upper levels' values
+    /// of before it has moved on.
+    row: Vec<Vec<u8>>,
     /// The fold of each level's first value.
     level_seeds: Vec<i64>,
     current_row: Vec<i64>,
@@ -221,6 +225,7 @@ impl Partition {
             key: Values::default(),
             seed: 0,
             levels: vec![Values::default(); depth],
+            row: vec![Vec::new(); depth],
             level_seeds: vec![0; depth],
             current_row: vec![0; depth],
             last_row: vec![0; depth],
@@ -332,7 +337,7 @@ impl Partition {
     /// Clustering column of the row.
     #[must_use]
     pub fn clustering(&self, column: usize) -> &[u8] {
-        self.levels[column].current()
+        &self.row[column]
     }
 
     /// The seed of the row's values.
@@ -369,6 +374,13 @@ impl Partition {
             0 => false,
             depth => self.step(generator, depth - 1, false, random),
         };
+    }
+
+    /// Puts the current value of a level into the row.
+    fn show(&mut self, depth: usize) {
+        let value = self.levels[depth].current();
+        self.row[depth].clear();
+        self.row[depth].extend_from_slice(value);
     }
 
     /// Makes the values of a level below the current ones.
@@ -457,6 +469,7 @@ impl Partition {
             if self.levels[level].left() == 0 && !self.ascend(generator, level, random) {
                 return false;
             }
+            self.show(level);
         }
         let leaf = self.levels.len() - 1;
         if self.compare_to_last(leaf) == Ordering::Greater {
@@ -524,6 +537,7 @@ impl Partition {
             let forced = first && order == Ordering::Equal;
             let chance = self.chance * self.chances[depth];
             if forced || chance > CERTAIN || chance >= random.next_f64() {
+                self.show(depth);
                 depth += 1;
                 if depth == self.levels.len() {
                     return true;
