@@ -10,6 +10,7 @@ mod connection;
 mod control;
 mod cql;
 mod exchange;
+mod framed;
 mod handshake;
 mod horizon;
 mod inserts;
@@ -31,7 +32,9 @@ mod tally;
 mod worker;
 
 pub use control::{Control, ControlError};
-pub use cql::{Encoder, TableName, create_keyspace, create_table, identifier, statement_texts};
+pub use cql::{
+    Encoder, PreparedId, TableName, create_keyspace, create_table, identifier, statement_texts,
+};
 pub use exchange::WorkerUsage;
 pub use handshake::Refusal;
 pub use jitter::jitter;

@@ -35,7 +35,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{CpuSet, Credentials, Nanos, clock};
-use wire::cql::Consistency;
+use wire::cql::{Consistency, Protocol};
 use workload::Plan;
 
 /// Whether the table is filled first.
@@ -87,6 +87,8 @@ pub struct Trial {
     pub wait: Wait,
     /// Of every statement.
     pub consistency: Consistency,
+    /// Of the load's connections.
+    pub protocol: Protocol,
     /// Of an attempt.
     pub timeout: Nanos,
     /// Further attempts.

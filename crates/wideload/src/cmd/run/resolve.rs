@@ -17,6 +17,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use units::{Bytes, CpuSet, Nanos, Rate};
+use wire::cql::Protocol;
 use workload::ycsb::{self, Properties, YcsbPlan};
 
 /// Native defaults (design section 7).
@@ -41,6 +42,7 @@ const WARM_MAX_MIN: Nanos = Nanos::from_secs(10);
 
 pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
     check(args).map_err(Exit::usage)?;
+    let protocol = Protocol::new(args.protocol, args.compression).map_err(Exit::usage)?;
     let machine = Machine::read(Path::new("/")).map_err(LabError::from)?;
     let cpus = cpus(args, &machine)?;
     let databases = cpus.places.len().max(1);
@@ -84,6 +86,7 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         connections: drive::connections(wanted, workers / databases),
         wait,
         consistency: args.consistency,
+        protocol,
         timeout: args.timeout,
         retries: args.retries,
         load_retries: args.retries.max(settings.insertion_retry_limit),
