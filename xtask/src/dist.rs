@@ -191,7 +191,7 @@ fn notices_of(metadata: &Value, used: &BTreeSet<(String, String)>) -> Result<Str
 }
 
 /// What a command prints; its failure is an error with what it said.
-fn output(command: &mut Command) -> Result<String> {
+pub(crate) fn output(command: &mut Command) -> Result<String> {
     let shown = format!("{command:?}");
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("run {shown}"))?;
     if !output.status.success() {

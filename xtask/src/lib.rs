@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod dist;
 pub mod fuzz;
+pub mod guest;
 pub mod suite;
 pub mod tidy;
 

@@ -27,6 +27,8 @@ enum Task {
     BenchLag(xtask::bench::lag::Options),
     /// Build the static program and pack it with its completions, manual pages and licences.
     Dist,
+    /// Make what the guest with eight NUMA nodes boots, for `cargo test --test guest`.
+    Guest,
     /// Run the fuzz targets.
     Fuzz {
         /// How long each target runs.
@@ -63,6 +65,7 @@ fn run(task: Task) -> Result<bool> {
         Task::Test { filter } => xtask::suite::run(&root, filter.as_deref()),
         Task::BenchOp(options) => xtask::bench::run(&root, &options).map(|()| true),
         Task::BenchLag(options) => xtask::bench::lag::run(&root, &options),
+        Task::Guest => xtask::guest::prepare(&root).map(|()| true),
         Task::Dist => xtask::dist::dist(&root).map(|()| true),
         Task::Fuzz { minutes, target } => {
             xtask::fuzz::fuzz(&root, target.as_deref(), minutes)?;

@@ -208,15 +208,15 @@ pub fn rank_test(one: &[f64], other: &[f64]) -> f64 {
 }
 
 impl Comparison {
-    /// The verdict in a sentence, for example "per-numa is best: 1.270 x single (1.240 to 1.300,
-    /// 95 %), certainty 99.9 %".
+    /// The verdict in a sentence, for example "per-numa is best: 1.270 times single (1.240 to
+    /// 1.300, 95 %), certainty 99.9 %".
     #[must_use]
     pub fn sentence(&self, arms: &[Arm<'_>]) -> String {
         let best = arms[self.best].name;
         let against = |versus: &Versus| {
             let Ratio { value, interval: (low, high), interval_kind, .. } = versus.ratio;
             let (name, kind) = (arms[versus.arm].name, interval_kind.name());
-            format!("{value:.3} x {name} ({low:.3} to {high:.3}, {kind})")
+            format!("{value:.3} times {name} ({low:.3} to {high:.3}, {kind})")
         };
         let all: Vec<String> = self.versus.iter().map(against).collect();
         let all = all.join(", ");

@@ -94,7 +94,7 @@ fn three_against_three_lead_and_do_not_win() {
     assert_eq!(comparison.verdict, Verdict::Leads { certainty: 1.0 - versus.p });
     let sentence = comparison.sentence(&arms(&values));
     assert!(
-        sentence.starts_with("per-package leads: 3.000 x single (3.000 to 3.000, min-max)"),
+        sentence.starts_with("per-package leads: 3.000 times single (3.000 to 3.000, min-max)"),
         "{sentence}"
     );
     assert!(sentence.contains("3 repetitions cannot say more than certainty 90 %"), "{sentence}");

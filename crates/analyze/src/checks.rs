@@ -46,11 +46,20 @@ pub(crate) fn errors(outcomes: &Outcomes) -> Option<Caveat> {
     let list: Vec<_> = failed.map(|(outcome, n)| format!("{outcome} {n}")).collect();
     let share = percent_cut(errors as f64 / total as f64);
     let text = format!("{errors} of {total} operations ({share}) did not end ok.");
-    Some(
-        Caveat::new("errors", text)
-            .evidence(list.join(", "))
-            .cure("The log of the target says why; the trial's raw/ has it when it was started."),
-    )
+    Some(Caveat::new("errors", text).evidence(list.join(", ")).cure(
+        match outcomes.of(Outcome::NotSent) {
+            // The target knows nothing of them.
+            n if n == errors => {
+                "No connection took them in time: see whether the target was there, or lower \
+                     the load."
+            }
+            0 => "The log of the target says why; the trial's raw/ has it when it was started.",
+            _ => {
+                "The log of the target says why, the trial's raw/ has it when it was started; \
+                     for what was not sent see whether the target was there, or lower the load."
+            }
+        },
+    ))
 }
 
 /// In a closed loop, threads = throughput x mean response time (J. D. C. Little, 1961), over
@@ -176,6 +185,10 @@ mod tests {
         let caveat = errors(&outcomes).unwrap();
         assert_eq!(caveat.text, "10 of 1000 operations (1.0 %) did not end ok.");
         assert_eq!(caveat.evidence, "not_found 4, error 6");
+        assert!(caveat.cure.starts_with("The log of the target"), "{caveat:?}");
+        let mut unsent = Outcomes::default();
+        unsent.0[Outcome::NotSent.index()] = 3;
+        assert!(!errors(&unsent).unwrap().cure.contains("log"), "the target knows nothing of them");
     }
 
     #[test]

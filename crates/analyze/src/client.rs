@@ -3,7 +3,7 @@
 //! Input: the records of a window and the client's own counters. Output: caveats. Pure.
 //!
 //! Source: limits by their constants. Limits: a worker that waits for a cpu that somebody else has
-//! is not busy by these counters; that shows as lag, and as a busy host.
+//! is not busy by these counters; that shows as lag, as a busy host, and in the evidence of both.
 
 use crate::figures::{Load, stats};
 use crate::share::percent_raised;
@@ -19,6 +19,8 @@ const LAG_SHARE_MAX: f64 = 0.1;
 /// Lag that is no more than a timer's or a scheduler's is not worth a word, however fast the
 /// target.
 const LAG_MIN: Nanos = Nanos::from_micros(20);
+/// Waiting for a cpu below this share of the window is that of any kernel.
+const WAITED_SHARE_MIN: f64 = 0.01;
 /// Share of a closed loop's window that may pass before its first operation falls due; as far as a
 /// mean may be from Little's law.
 const LATE_START_SHARE_MAX: f64 = 0.01;
@@ -32,6 +34,10 @@ pub struct Client<'a> {
     pub load: Load,
     /// Share of the window that each worker worked, polling apart.
     pub busy: &'a [f64],
+    /// Share of the window that each worker was ready to work and others had its cpu.
+    pub waited: &'a [f64],
+    /// Whether workers poll until the next operation is due.
+    pub polls: bool,
     /// Operations that may be in flight.
     pub in_flight_max: u64,
     /// How often a due operation found all of them taken.
@@ -67,11 +73,25 @@ fn busy(client: &Client<'_>) -> Option<Caveat> {
         Caveat::new("client-busy", text)
             .evidence(format!(
                 "worker {worker} of {}: {share} of the window on its cpu, polling left out; limit \
-                 {:.0} %",
+                 {:.0} %{}",
                 client.busy.len(),
-                BUSY_SHARE_MAX * 100.0
+                BUSY_SHARE_MAX * 100.0,
+                kept_waiting(client.waited)
             ))
             .cure("Give it more cpus with --client-cpus, or lower the load.")
+    })
+}
+
+/// The worker that others kept from its cpu most, as the end of a sentence; empty where none was.
+#[must_use]
+pub fn kept_waiting(waited: &[f64]) -> String {
+    let most = waited.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+    most.filter(|(_, share)| **share > WAITED_SHARE_MIN).map_or(String::new(), |(worker, share)| {
+        format!(
+            "; others had the cpu of worker {worker} for {} of the window while it was ready to \
+             run (schedstat)",
+            percent_raised(*share)
+        )
     })
 }
 
@@ -91,16 +111,23 @@ fn lag(client: &Client<'_>) -> Option<Caveat> {
                     own delay, not the target's.";
         Caveat::new("client-lag", text)
             .evidence(format!(
-                "lag p99 {:.1} us is {} of response p99 {:.1} us; limit {:.0} %",
+                "lag p99 {:.1} us is {} of response p99 {:.1} us; limit {:.0} %{}",
                 lag.0 as f64 / 1e3,
                 percent_raised(share),
                 response.0 as f64 / 1e3,
-                LAG_SHARE_MAX * 100.0
+                LAG_SHARE_MAX * 100.0,
+                kept_waiting(client.waited)
             ))
-            .cure(
-                "Give the client cpus of its own with --client-cpus and let it poll with --wait \
-                 spin; service time is without the delay.",
-            )
+            .cure(match client.polls {
+                true => {
+                    "Give the client cpus of its own, or more of them, with --client-cpus; service \
+                     time is without the delay."
+                }
+                false => {
+                    "Give the client cpus of its own with --client-cpus and let it poll with \
+                     --wait spin; service time is without the delay."
+                }
+            })
     })
 }
 
@@ -185,6 +212,8 @@ mod tests {
             ops,
             load: OPEN,
             busy: &[0.1, 0.8],
+            waited: &[0.0, 0.01],
+            polls: true,
             in_flight_max: 64,
             full_in_flight: 0,
             full_streams: 0,
@@ -212,12 +241,19 @@ mod tests {
         assert_eq!(caveats[0].code, "client-busy");
         assert!(caveats[0].text.contains("80.1 %"), "{caveats:?}");
         assert!(caveats[0].evidence.starts_with("worker 1 of 3"), "{caveats:?}");
+        assert!(!caveats[0].evidence.contains("schedstat"), "{caveats:?}");
+        let kept = Client { waited: &[0.3, 0.02, 0.0], ..busy };
+        let evidence = client_caveats(&kept).remove(0).evidence;
+        assert!(evidence.contains("cpu of worker 0 for 30.0 % of the window"), "{evidence}");
     }
 
     #[test]
     fn lag_counts_beside_the_response_time_unless_a_bound_explains_it() {
         let late = ops(Nanos::from_micros(200), Nanos::from_millis(1));
         assert_eq!(codes(&client(&late)), ["client-lag"]);
+        // What is done already is no cure.
+        let cure = |polls| client_caveats(&Client { polls, ..client(&late) }).remove(0).cure;
+        assert!(cure(false).contains("--wait spin") && !cure(true).contains("--wait"));
         // Microseconds of a timer at a target that answers in microseconds.
         assert_eq!(codes(&client(&ops(Nanos::from_micros(15), Nanos::from_micros(30)))), [""; 0]);
         let bound = Client { full_in_flight: 3, ..client(&late) };

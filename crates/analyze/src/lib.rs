@@ -25,7 +25,7 @@ pub mod usl;
 
 pub use cache::CacheClass;
 pub use checks::{ERRORS_SHARE_MAX, RATE_DONE_SHARE_MIN};
-pub use client::{Client, client_caveats};
+pub use client::{Client, client_caveats, kept_waiting};
 pub use course::{Course, Reading};
 pub use draws::drawn_order;
 pub use figures::{Figures, Load, Overall, Window, figures, overall, stats};

@@ -17,6 +17,9 @@ pub struct WorkerUsage {
     pub cpu: Nanos,
     /// The part of it that was spent polling for the next due operation.
     pub spin: Nanos,
+    /// Time in which it was ready to run and others had its cpu; zero where the kernel does not
+    /// say.
+    pub waited: Nanos,
     /// System calls, polling left out.
     pub syscalls: u64,
     /// System calls of polling.

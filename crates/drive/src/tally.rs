@@ -6,7 +6,7 @@ use crate::slots::Slot;
 use crate::source::Window;
 use record::hlog::Intervals;
 use record::{IntervalRecord, Outcome};
-use units::{Nanos, clock};
+use units::{Nanos, RunQueue, clock};
 
 /// One finished operation, as the witness of a test sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub(crate) struct Tally {
     pub(crate) usage: WorkerUsage,
     /// Thread time and system calls at the start of the window; None before it.
     baseline: Option<(Nanos, u64)>,
+    /// Its wait for its cpu, and that at the start of the window.
+    queue: Option<(RunQueue, Nanos)>,
     end: WorkerEnd,
 }
 
@@ -75,6 +77,7 @@ impl Tally {
             record: end.spare(),
             usage: WorkerUsage { first_scheduled: Nanos::MAX, ..WorkerUsage::default() },
             baseline: None,
+            queue: None,
             end,
         }
     }
@@ -214,6 +217,8 @@ impl Tally {
                 record.clear();
             }
             self.baseline = Some((clock::thread_cpu(), syscalls));
+            let queue = RunQueue::of_current_thread();
+            self.queue = queue.and_then(|queue| queue.waited().map(|waited| (queue, waited)));
             self.usage.spin = Nanos::ZERO;
             self.usage.spin_syscalls = 0;
         }
@@ -238,6 +243,9 @@ impl Tally {
         if let Some((cpu, calls)) = self.baseline {
             self.usage.cpu = clock::thread_cpu().since(cpu);
             self.usage.syscalls = (syscalls - calls).saturating_sub(self.usage.spin_syscalls);
+        }
+        if let Some((queue, before)) = &self.queue {
+            self.usage.waited = queue.waited().unwrap_or_default().since(*before);
         }
         self.usage.in_flight = in_flight;
     }

@@ -4,20 +4,21 @@
 //! `calibration/KEY.json` in the user's state directory, and the caveat of a run that asks for more
 //! than half of it. A machine is known by its cpu model, kernel, cpus and this program's version;
 //! when one of them changes, the file is not found any more.
-//! Limits: files of at most [`FILE_BYTES_MAX`]; what cannot be read is no calibration.
+//! Limits: files of at most [`FILE_SIZE_MAX`]; what cannot be read is no calibration.
 
 use machine::Machine;
 use record::Caveat;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+use units::{Bytes, read_plain};
 
 /// The version of the keys.
 pub const SCHEMA: u32 = 1;
 /// No calibration is longer.
-const FILE_BYTES_MAX: u64 = 64 << 10;
+const FILE_SIZE_MAX: Bytes = Bytes(64 << 10);
 /// A client whose ceiling is below this many times the rate may be what limits the result.
 const HEADROOM_MIN: f64 = 2.0;
 
@@ -213,20 +214,11 @@ impl Calibrations {
         let path = self.path(identity);
         let unreadable =
             |reason: String| CalibrationError::Unreadable { path: path.clone(), reason };
-        match fs::metadata(&path) {
+        let text = match read_plain(&path, FILE_SIZE_MAX) {
+            Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(unreadable(error.to_string())),
-            // Opening a pipe would wait for a writer that may never come.
-            Ok(found) if !found.is_file() => return Err(unreadable("it is no file".to_owned())),
-            Ok(_) => {}
-        }
-        let mut text = Vec::new();
-        let file = File::open(&path).map_err(|error| unreadable(error.to_string()))?;
-        let read = file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text);
-        read.map_err(|error| unreadable(error.to_string()))?;
-        if text.len() as u64 > FILE_BYTES_MAX {
-            return Err(unreadable(format!("it is longer than {FILE_BYTES_MAX} bytes")));
-        }
+        };
         let found: Calibration =
             serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
         if found.schema != SCHEMA {

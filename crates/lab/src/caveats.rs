@@ -6,7 +6,7 @@
 use crate::compactions::is_cassandra;
 use crate::local_target::LocalTarget;
 use crate::trial::Trial;
-use analyze::{Client, Course, Surroundings, client_caveats, surroundings};
+use analyze::{Client, Course, Surroundings, client_caveats, kept_waiting, surroundings};
 use drive::{Arrivals, Driven, Ended, Wait, WorkerUsage};
 use machine::Machine;
 use record::{Caveat, summary::Target};
@@ -21,6 +21,12 @@ pub(crate) fn busy_shares(driven: &Driven) -> impl Iterator<Item = f64> + '_ {
     driven.usage.iter().map(move |u| u.cpu.since(u.spin).as_secs_f64() / elapsed)
 }
 
+/// The share of the window that each worker was ready to run and others had its cpu; 0 to 1.
+fn waited_shares(driven: &Driven) -> Vec<f64> {
+    let elapsed = driven.elapsed.as_secs_f64().max(1e-9);
+    driven.usage.iter().map(|u| u.waited.as_secs_f64() / elapsed).collect()
+}
+
 /// The caveats of how a trial was set up and how it went.
 pub(crate) fn of(
     trial: &Trial,
@@ -29,12 +35,15 @@ pub(crate) fn of(
     window: &analyze::Window<'_>,
 ) -> Vec<Caveat> {
     let busy: Vec<f64> = busy_shares(driven).collect();
+    let waited = waited_shares(driven);
     let sum = |field: fn(&WorkerUsage) -> u64| driven.usage.iter().map(field).sum::<u64>();
     let first = driven.usage.iter().map(|u| u.first_scheduled).min().unwrap_or_default();
     let client = client_caveats(&Client {
         ops: window.ops,
         load: window.load,
         busy: &busy,
+        waited: &waited,
+        polls: trial.wait == Wait::Spin,
         in_flight_max: trial.load.arrivals.in_flight_max() as u64,
         full_in_flight: sum(|u| u.full_in_flight),
         full_streams: sum(|u| u.full_streams),
@@ -88,6 +97,7 @@ pub(crate) fn of_host(
     local: &LocalTarget,
     machine: &Machine,
     course: Option<&Course>,
+    driven: &Driven,
 ) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     let shared = trial.client_cpus.intersection(&local.cpus);
@@ -111,7 +121,11 @@ pub(crate) fn of_host(
         cpus: &watched(trial, local),
         cassandra_here: is_cassandra(target) && !local.cpus.is_empty(),
     }));
-    caveats.extend(course.map(Course::caveats).unwrap_or_default());
+    let mut of_course = course.map(Course::caveats).unwrap_or_default();
+    for caveat in of_course.iter_mut().filter(|caveat| caveat.code == "busy-host") {
+        caveat.evidence.push_str(&kept_waiting(&waited_shares(driven)));
+    }
+    caveats.extend(of_course);
     caveats
 }
 

@@ -66,6 +66,14 @@ impl Course {
         })
     }
 
+    /// Why nothing is said about steadiness, where nothing is.
+    pub(crate) fn too_short(&self) -> Option<String> {
+        let blocks = self.steadiness.blocks;
+        (self.steadiness.state == State::TooShortToTell).then(|| {
+            format!("too short to tell: the window has {blocks} blocks, {BLOCKS_MIN} are needed")
+        })
+    }
+
     pub(crate) fn caveats(&self) -> impl Iterator<Item = Caveat> {
         let unsteady = (self.became_steady == Some(false)).then(|| {
             let warm_s = self.warm.as_secs_f64();

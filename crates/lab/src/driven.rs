@@ -8,7 +8,6 @@ use drive::{Amount, Arrivals, Driven, Ended, Load};
 use record::hlog::HlogWriter;
 use record::run_dir::TOTAL_HLOG;
 use record::summary::{ClientCost, Summary};
-use record::table::TrialRow;
 use record::{OpNames, TrialDir, Verdict};
 use units::{Nanos, clock};
 
@@ -90,30 +89,5 @@ pub(crate) fn verdict(
             failed(format!("{:.2} % of the operations failed", share * 100.0))
         }
         Ended::Completed => (Verdict::Ok, None),
-    }
-}
-
-/// The row of a trial in `trials.csv`, without factors.
-pub(crate) fn row_of(
-    number: u32,
-    summary: &Summary,
-    overall: &analyze::Overall,
-    verdict: Verdict,
-) -> TrialRow {
-    TrialRow {
-        trial: number,
-        workload: summary.workload.clone(),
-        target: summary.target.kind.clone(),
-        factors: Vec::new(),
-        ops: summary.ops,
-        ops_s: summary.ops_s,
-        duration_s: summary.duration_s,
-        errors: summary.errors,
-        scheduled_rate_s: summary.scheduled_rate_s,
-        service: overall.service,
-        response: overall.response,
-        lag: overall.lag,
-        verdict: verdict.name().to_owned(),
-        caveats: summary.caveats.iter().map(|c| c.code.clone()).collect(),
     }
 }

@@ -5,7 +5,7 @@
 
 use machine::layout::{Devices, Layout, LayoutError, Reason, Request, plan};
 use machine::{Machine, ReadError, SyntheticError};
-use stage::emit::{self, EmitError, Set, WriteError};
+use stage::emit::{self, EmitError, Emitted, Set, WriteError};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -73,7 +73,8 @@ impl PlanError {
     /// Whether the host is at fault, and not the command line.
     #[must_use]
     pub fn is_environment(&self) -> bool {
-        matches!(self, Self::Place { .. } | Self::Write(WriteError::Io { .. }))
+        let unwritten = matches!(self, Self::Write(WriteError::Io { .. }));
+        unwritten || matches!(self, Self::Machine(_) | Self::Place { .. })
     }
 }
 
@@ -88,7 +89,7 @@ pub fn machine_of(source: &MachineSource) -> Result<Machine, PlanError> {
     })
 }
 
-/// Plans for every budget, then writes the files. When one budget cannot be, none is written.
+/// Plans for every budget, then writes the files: all, or none where one cannot be.
 ///
 /// # Errors
 /// [`PlanError`], naming the thing and the cure.
@@ -114,16 +115,25 @@ pub fn plans(machine: &Machine, asked: &PlanAsked) -> Result<Vec<Plan>, PlanErro
         let emitted = emit::files(&layout, &to_emit(asked, &root));
         planned.push((layout, emitted?, root));
     }
-    let mut plans = Vec::new();
-    for (layout, emitted, root) in planned {
-        let mut files = Vec::new();
-        if asked.emit.is_some() {
-            emitted.write(&root)?;
-            files = emitted.files.iter().map(|file| root.join(&file.path)).collect();
-        }
-        plans.push(Plan { layout, notes: emitted.notes, files });
+    if let Some(dir) = &asked.emit {
+        let top = absolute(dir)?;
+        let below = |(_, emitted, root): &(_, Emitted, PathBuf)| {
+            let of_budget = root.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
+            let file = move |file: &emit::File| emit::File {
+                path: of_budget.join(&file.path),
+                ..file.clone()
+            };
+            emitted.files.iter().map(file).collect::<Vec<_>>()
+        };
+        let files = planned.iter().flat_map(below).collect();
+        Emitted { files, notes: Vec::new() }.write(&top)?;
     }
-    Ok(plans)
+    let done = |(layout, emitted, root): (Layout, Emitted, PathBuf)| {
+        let files = emitted.files.iter().filter(|_| asked.emit.is_some());
+        let files = files.map(|file| root.join(&file.path)).collect();
+        Plan { layout, notes: emitted.notes, files }
+    };
+    Ok(planned.into_iter().map(done).collect())
 }
 
 fn absolute(dir: &Path) -> Result<PathBuf, PlanError> {

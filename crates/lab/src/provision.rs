@@ -100,14 +100,20 @@ impl Provisioned {
         (self.children.len() + self.clusters.len()).max(1)
     }
 
-    /// Where the pages of each instance lie that was started.
-    ///
-    /// # Errors
-    /// When a thread or too many pages are elsewhere than they were put.
-    pub(crate) fn verify_pages(&self) -> Result<Vec<PagesPerNuma>, VerifyError> {
+    /// Of each instance that was started where its pages lie, or what of it is elsewhere than it
+    /// was put: a thread, or too many pages.
+    pub(crate) fn verify_pages(
+        &self,
+    ) -> impl Iterator<Item = Result<PagesPerNuma, VerifyError>> + '_ {
         let clusters = self.clusters.iter().flat_map(|cluster| cluster.instances());
         let children = self.children.iter().map(Child::verify_pages);
-        children.chain(clusters.map(cassandra::Instance::verify_pages)).collect()
+        children.chain(clusters.map(cassandra::Instance::verify_pages))
+    }
+
+    /// Likewise, None of an instance that has ended.
+    pub(crate) fn verify_running(&self) -> Vec<Option<Result<PagesPerNuma, VerifyError>>> {
+        let found = self.verify_pages().zip(self.processes());
+        found.map(|(found, process)| process.is_alive().then_some(found)).collect()
     }
 
     /// The processes that answer; none of a target that is somebody else's.

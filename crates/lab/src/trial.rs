@@ -12,10 +12,10 @@ use crate::capture::Capture;
 use crate::caveats;
 use crate::compactions;
 use crate::course::Course;
-use crate::driven::{analyzed_load, client_cost, op_names, row_of, verdict, write_total};
+use crate::driven::{analyzed_load, client_cost, op_names, verdict, write_total};
 use crate::error::LabError;
 use crate::live::Live;
-use crate::provision::TargetChoice;
+use crate::provision::{Provisioned, TargetChoice};
 use crate::recording::{Recorded, Recording};
 use crate::repeats::{self, Done};
 use crate::ring_watch;
@@ -148,6 +148,8 @@ pub struct Finished {
     pub verdict: Verdict,
     /// Why it failed.
     pub failure: Option<String>,
+    /// Why nothing is said about its steadiness; None where something is.
+    pub too_short: Option<String>,
     /// Its run directory.
     pub run_dir: PathBuf,
     /// The report in it.
@@ -191,6 +193,8 @@ struct Running<'a> {
     number: u32,
     /// It has said how it ended.
     ended: bool,
+    /// Why nothing is said about the last trial's steadiness.
+    too_short: Option<String>,
     live: &'a mut dyn Live,
     stop: &'a Arc<AtomicBool>,
 }
@@ -229,6 +233,7 @@ impl<'a> Running<'a> {
             of_experiment,
             number,
             ended,
+            too_short: None,
             live,
             stop,
         }
@@ -241,10 +246,18 @@ impl<'a> Running<'a> {
             return;
         }
         // The disk may be what failed.
-        if !self.ended {
-            let _ = self.run_dir.trial(self.number).map(|dir| self.write_trial_manifest(&dir));
+        let of_trial = match self.ended {
+            true => Ok(()),
+            false => match self.run_dir.trial(self.number) {
+                Ok(dir) => self.write_trial_manifest(&dir),
+                Err(error) => Err(error.into()),
+            },
+        };
+        let of_run = self.run_dir.write_json("manifest.json", &self.manifest).map_err(Into::into);
+        let unwritten: Option<LabError> = of_trial.and(of_run).err();
+        if let Some(why) = unwritten {
+            self.live.notice(&format!("how this run ended could not be noted in it: {why}"));
         }
-        let _ = self.run_dir.write_json("manifest.json", &self.manifest);
         let _ = report::build(self.run_dir.path());
     }
 
@@ -265,7 +278,8 @@ impl<'a> Running<'a> {
         for number in self.first..self.first + self.trial.repeat {
             (self.number, self.ended) = (number, false);
             let inserted = done.last().map(|done| done.inserted.clone()).unwrap_or_default();
-            let one = self.one(&ready, gate.as_ref(), inserted, watchdog.halt(), &|| {
+            let target = (&provisioned, &ready);
+            let one = self.one(target, gate.as_ref(), inserted, watchdog.halt(), &|| {
                 watchdog.died().then(|| LabError::target_died(&trial_dir).to_string())
             });
             match one {
@@ -286,7 +300,7 @@ impl<'a> Running<'a> {
     /// One trial of as many as there are, on rows that are there.
     fn one(
         &mut self,
-        ready: &Ready,
+        (provisioned, ready): (&Provisioned, &Ready),
         gate: Option<&Gate<'_>>,
         inserted: Vec<u64>,
         halt: &Arc<AtomicBool>,
@@ -315,6 +329,7 @@ impl<'a> Running<'a> {
             }
         };
         let course = Course::of(&recorded, &driven);
+        self.too_short = course.too_short();
         course.notice().iter().for_each(|notice| self.live.notice(notice));
         manifest.phases.extend(course.phases().map(|(name, value)| (name.to_owned(), value)));
         trial_dir.write(BLOCKS_CSV, course.csv.as_bytes())?;
@@ -325,7 +340,11 @@ impl<'a> Running<'a> {
             &ready.local,
             &ready.machine,
             host.as_ref(),
+            &driven,
         );
+        if death.is_none() {
+            more.extend(self.verify_places_at_end(provisioned, &mut manifest));
+        }
         if driven.ended == Ended::Completed && death.is_none() {
             more.extend(self.ask_for_compactions(ready, &mut manifest));
         }
@@ -464,7 +483,8 @@ impl<'a> Running<'a> {
         trial_dir.write_json("summary.json", &summary)?;
         write_total(trial_dir, names, driven)?;
         let overall = analyze::overall(&window);
-        self.keep_row(row_of(self.number, &summary, &overall, verdict))?;
+        let times = [overall.service, overall.response, overall.lag];
+        self.keep_row(TrialRow::of(self.number, &summary, times, verdict))?;
         manifest.caveats = summary.caveats.clone();
         manifest.end(verdict, failure.clone(), clock::wall());
         trial_dir.write_json("manifest.json", &manifest)?;
@@ -489,6 +509,7 @@ impl<'a> Running<'a> {
         self.run_dir.write_json("manifest.json", &self.manifest)?;
         let run_dir = self.run_dir.path().to_owned();
         let report = report::build(&run_dir)?;
-        Ok(Finished { summary, verdict, failure, run_dir, report })
+        let too_short = self.too_short.take();
+        Ok(Finished { summary, verdict, failure, too_short, run_dir, report })
     }
 }

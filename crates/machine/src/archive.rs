@@ -1,19 +1,24 @@
 //! Archives of recorded machines: tar, plain or with gzip or bzip2, told by the first bytes.
 //!
 //! Input: a file. Output: a [`Tree`] in memory; nothing is written to disk, so that no entry can
-//! leave its place. Limits: those of [`Tree`], [`STREAM_BYTES_MAX`] unpacked; of a file the first
-//! bytes that the reader would look at. Devices and pipes are left out.
+//! leave its place. Limits: those of [`Tree`], [`STREAM_BYTES_MAX`] unpacked, [`HEAD_BYTES_MAX`] of
+//! an entry's names; of a file the first bytes that the reader would look at. Devices and pipes are
+//! left out.
 
 use crate::source::FILE_BYTES_MAX;
 use crate::tree::{Entry, Tree, TreeError, components};
-use std::fs::File;
+use std::cell::Cell;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 use tar::EntryType;
 use thiserror::Error;
+use units::open_plain;
 
 /// Unpacked, with the heads of the entries; a small file may claim to hold terabytes.
 const STREAM_BYTES_MAX: u64 = 1 << 30;
+/// What stands before an entry's content: its head and its long names, of 4096 bytes at most. They
+/// are taken into memory whole.
+const HEAD_BYTES_MAX: u64 = 64 << 10;
 
 /// Why an archive is not read.
 #[derive(Debug, Error)]
@@ -30,6 +35,10 @@ pub enum ArchiveError {
     /// It is larger than any machine.
     #[error("{0}: no recorded machine is that large")]
     Tree(#[from] TreeError),
+    /// A name without end.
+    #[error("an entry's names are longer than {} KiB: no recorded machine has such",
+        HEAD_BYTES_MAX >> 10)]
+    Name,
     /// Unpacked it does not end.
     #[error("unpacked it is longer than {} MiB: no recorded machine is that large",
         STREAM_BYTES_MAX >> 20)]
@@ -38,11 +47,7 @@ pub enum ArchiveError {
 
 /// Unpacks a file into memory.
 pub(crate) fn read(file: &Path) -> Result<Tree, ArchiveError> {
-    if !file.metadata()?.is_file() {
-        let kind = io::ErrorKind::InvalidInput;
-        return Err(io::Error::new(kind, "it is neither a directory nor a plain file").into());
-    }
-    unpack(BufReader::new(File::open(file)?))
+    unpack(BufReader::new(open_plain(file)?))
 }
 
 fn unpack(mut packed: impl Read) -> Result<Tree, ArchiveError> {
@@ -58,16 +63,41 @@ fn unpack(mut packed: impl Read) -> Result<Tree, ArchiveError> {
 
 fn entries(stream: impl Read) -> Result<Tree, ArchiveError> {
     let mut bounded = stream.take(STREAM_BYTES_MAX);
-    let result = tree(&mut bounded);
-    // A stream that was cut at the bound looks like one that ends too early.
-    if bounded.limit() == 0 { Err(ArchiveError::Long) } else { result }
+    let left = Cell::new(HEAD_BYTES_MAX);
+    let result = tree(Rationed { stream: &mut bounded, left: &left }, &left);
+    // A stream that was cut at a bound looks like one that ends too early.
+    match (bounded.limit(), left.get()) {
+        (0, _) => Err(ArchiveError::Long),
+        (_, 0) => Err(ArchiveError::Name),
+        _ => result,
+    }
 }
 
-fn tree(stream: impl Read) -> Result<Tree, ArchiveError> {
+/// A stream that ends when what is left has been read.
+struct Rationed<'a, R> {
+    stream: R,
+    left: &'a Cell<u64>,
+}
+
+impl<R: Read> Read for Rationed<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let room = usize::try_from(self.left.get()).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.stream.read(&mut buffer[..room])?;
+        self.left.set(self.left.get() - read as u64);
+        Ok(read)
+    }
+}
+
+/// `left` is what may be read of the stream.
+fn tree(stream: impl Read, left: &Cell<u64>) -> Result<Tree, ArchiveError> {
     let mut tree = Tree::default();
     let mut archive = tar::Archive::new(stream);
-    for entry in archive.entries()? {
+    let mut entries = archive.entries()?;
+    loop {
+        left.set(HEAD_BYTES_MAX);
+        let Some(entry) = entries.next() else { break };
         let mut entry = entry?;
+        left.set(u64::MAX);
         let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         if components(&path).contains(&"..") {
             return Err(ArchiveError::Escape { entry: path });
@@ -94,6 +124,8 @@ fn tree(stream: impl Read) -> Result<Tree, ArchiveError> {
         if let Some(content) = content {
             tree.put(&path, content)?;
         }
+        // Else the way to the next entry would lead through the rest of this one.
+        io::copy(&mut entry, &mut io::sink())?;
     }
     Ok(tree.below_only_directory())
 }
@@ -181,6 +213,30 @@ mod tests {
         header.set_cksum();
         let endless = header.as_bytes().chain(io::repeat(0));
         assert!(matches!(entries(endless), Err(ArchiveError::Long)));
+    }
+
+    #[test]
+    fn a_name_is_bounded() {
+        let named = |size: usize| {
+            let mut head = tar::Header::new_gnu();
+            head.set_entry_type(EntryType::GNULongName);
+            head.set_path("././@LongLink").unwrap();
+            head.set_size(size as u64);
+            head.set_cksum();
+            let name = "x/".repeat(size / 2) + &"\0".repeat(size.next_multiple_of(512) - size);
+            [head.as_bytes().as_slice(), name.as_bytes(), &packed(&[(FILE, "cut", "y")])].concat()
+        };
+        let found = text(unpack(named(80).as_slice()).unwrap(), &"x/".repeat(39));
+        assert_eq!(found.as_deref(), Some("y"), "below the only directory");
+        let long = named(HEAD_BYTES_MAX as usize);
+        assert!(matches!(unpack(long.as_slice()), Err(ArchiveError::Name)));
+        // Said to be long, and a stream that has it all.
+        let mut head = tar::Header::new_gnu();
+        head.set_entry_type(EntryType::GNULongName);
+        head.set_size(STREAM_BYTES_MAX / 2);
+        head.set_cksum();
+        let endless = head.as_bytes().chain(io::repeat(b'x'));
+        assert!(matches!(entries(endless), Err(ArchiveError::Name)));
     }
 
     #[test]

@@ -7,8 +7,11 @@
 use crate::source::Source;
 use crate::topology::{CPU_DIR, siblings};
 use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::{CpuId, CpuSet};
+
+/// POWER and Z have four; a higher number is an accident.
+const LEVEL_MAX: u32 = 9;
 
 /// What a cache holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -55,36 +58,55 @@ struct Alike {
 
 pub(crate) fn read(source: &Source, online: &CpuSet) -> Vec<Cache> {
     let mut caches: BTreeMap<(u32, CacheKind, CpuId), Cache> = BTreeMap::new();
+    // Each sharer names all others: one list of them is enough, and on large machines much less.
+    let mut known: BTreeMap<(u32, CacheKind), BTreeSet<CpuId>> = BTreeMap::new();
     for cpu in online.iter() {
         let dir = format!("{CPU_DIR}/cpu{}/cache", cpu.0);
         for index in source.numbered(&dir, "index") {
-            let Some(cache) = cache(source, &format!("{dir}/index{index}"), cpu, online) else {
+            let dir = format!("{dir}/index{index}");
+            let Some((level, kind)) = level_and_kind(source, &dir) else { continue };
+            // The recorder copies what is read: all of it.
+            let known = known.entry((level, kind)).or_default();
+            if known.contains(&cpu) && !source.is_copying() {
                 continue;
-            };
+            }
+            let cache = cache(source, &dir, (level, kind), cpu, online);
+            known.extend(cache.cpus.iter());
             let first = cache.cpus.iter().next().unwrap_or(cpu);
-            caches.entry((cache.level, cache.kind, first)).or_insert(cache);
+            caches.entry((level, kind, first)).or_insert(cache);
         }
     }
     caches.into_values().collect()
 }
 
-fn cache(source: &Source, dir: &str, cpu: CpuId, online: &CpuSet) -> Option<Cache> {
-    let file = |name: &str| format!("{dir}/{name}");
-    let kind = match source.text(&file("type")).as_deref() {
+fn level_and_kind(source: &Source, dir: &str) -> Option<(u32, CacheKind)> {
+    let kind = match source.text(&format!("{dir}/type")).as_deref() {
         Some("Data") => CacheKind::Data,
         Some("Instruction") => CacheKind::Instruction,
         _ => CacheKind::Unified,
     };
+    let level = source.number(&format!("{dir}/level"))?;
+    (level <= LEVEL_MAX).then_some((level, kind))
+}
+
+fn cache(
+    source: &Source,
+    dir: &str,
+    (level, kind): (u32, CacheKind),
+    cpu: CpuId,
+    online: &CpuSet,
+) -> Cache {
+    let file = |name: &str| format!("{dir}/{name}");
     // Where nobody is said to share it, it is the core's own.
     let cpus = source
         .cpus_with(cpu, &[&file("shared_cpu_list")], &[&file("shared_cpu_map")])
         .unwrap_or_else(|| siblings(source, cpu));
-    Some(Cache {
-        level: source.number(&file("level"))?,
+    Cache {
+        level,
         kind,
         size_bytes: source.text(&file("size")).and_then(|text| size(&text)),
         cpus: cpus.intersection(online),
-    })
+    }
 }
 
 /// `32K`, `1M`; without a unit bytes.

@@ -5,7 +5,8 @@
 //! parts that overlap without one containing the other the larger stays; no real machine has them.
 
 use crate::{Machine, Numa};
-use units::{CpuSet, NumaId};
+use std::collections::{BTreeMap, BTreeSet};
+use units::{CpuId, CpuSet, NumaId};
 
 /// What a part is, from the outside in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,16 +57,6 @@ impl Part {
         cpus.iter().all(|cpu| self.cpus.contains(cpu))
     }
 
-    /// Puts a part into the innermost one that contains it.
-    fn insert(&mut self, part: Part) {
-        let holder = self.parts.iter().position(|inner| inner.contains(&part.cpus));
-        match holder {
-            Some(index) => self.parts[index].insert(part),
-            None if self.parts.iter().any(|inner| overlap(&inner.cpus, &part.cpus)) => {}
-            None => self.parts.push(part),
-        }
-    }
-
     /// Puts memory without cpus next to the package or die of `near`.
     fn insert_memory(&mut self, part: Part, near: &CpuSet) {
         let is_holder = |inner: &&mut Part| {
@@ -87,8 +78,36 @@ impl Part {
     }
 }
 
-fn overlap(one: &CpuSet, other: &CpuSet) -> bool {
-    one.iter().any(|cpu| other.contains(cpu))
+/// A part while it is filled: which of its parts has each cpu.
+struct Filled {
+    part: Part,
+    parts: Vec<Filled>,
+    holder: BTreeMap<CpuId, usize>,
+}
+
+impl Filled {
+    fn new(part: Part) -> Self {
+        Self { part, parts: Vec::new(), holder: BTreeMap::new() }
+    }
+
+    /// Puts a part into the innermost one that contains it.
+    fn insert(&mut self, part: Part) {
+        let holders: BTreeSet<Option<usize>> =
+            part.cpus.iter().map(|cpu| self.holder.get(&cpu).copied()).collect();
+        // With several holders it overlaps with one and is not in it.
+        match (holders.len(), holders.first().copied().flatten()) {
+            (2.., _) => {}
+            (_, Some(index)) => self.parts[index].insert(part),
+            (_, None) => {
+                self.holder.extend(part.cpus.iter().map(|cpu| (cpu, self.parts.len())));
+                self.parts.push(Self::new(part));
+            }
+        }
+    }
+
+    fn done(self) -> Part {
+        Part { parts: self.parts.into_iter().map(Self::done).collect(), ..self.part }
+    }
 }
 
 /// The whole machine.
@@ -97,12 +116,13 @@ pub(crate) fn outline(machine: &Machine) -> Part {
     whole.bytes = machine.settings.memory_bytes;
     let mut parts: Vec<Part> = Vec::new();
     let packages = machine.packages();
+    let whole_packages: BTreeSet<&CpuSet> = packages.iter().map(|package| &package.cpus).collect();
     for package in packages.iter().filter(|package| package.id.is_some()) {
         parts.push(Part::new(Kind::Package, package.id, package.cpus.clone()));
     }
     // A die that is all of its package says nothing.
     for die in machine.dies() {
-        if !packages.iter().any(|package| package.cpus == die.cpus) {
+        if !whole_packages.contains(&die.cpus) {
             parts.push(Part::new(Kind::Die, die.id, die.cpus));
         }
     }
@@ -119,7 +139,9 @@ pub(crate) fn outline(machine: &Machine) -> Part {
         parts.push(Part { rank, ..Part::new(Kind::Core, None, core.cpus) });
     }
     parts.sort_by_key(|part| (std::cmp::Reverse(part.cpus.len()), part.kind));
-    parts.into_iter().for_each(|part| whole.insert(part));
+    let mut filled = Filled::new(whole);
+    parts.into_iter().for_each(|part| filled.insert(part));
+    let mut whole = filled.done();
     for numa in machine.numa.iter().filter(|numa| numa.cpus.is_empty()) {
         let part = Part::new(Kind::Numa, Some(numa.id.0), CpuSet::default());
         let part = Part { bytes: numa.memory_bytes, rank: tier(machine, numa), ..part };

@@ -3,7 +3,8 @@
 //! Input: a [`Machine`]. Output: views with online cpus only, in the order package, die, NUMA node,
 //! cache, lowest cpu, so that neighbours in a list are neighbours on the machine. Pure.
 
-use crate::{Machine, Numa};
+use crate::{Cache, Machine, Numa};
+use std::collections::{BTreeMap, BTreeSet};
 use units::{CpuId, CpuSet, NumaId};
 
 /// Where a part sits; what the kernel does not say is `None`.
@@ -90,22 +91,21 @@ impl Machine {
     #[must_use]
     pub fn llcs(&self) -> Vec<Llc> {
         let key = |place: &Place| (place.llc, place.llc.is_none().then_some(place.numa));
-        self.grouped(key).into_iter().map(|(place, cpus)| self.llc(place, cpus)).collect()
-    }
-
-    fn llc(&self, place: Place, cpus: CpuSet) -> Llc {
-        let shared = |first| {
-            let holds = self.caches.iter().filter(|cache| cache.holds_data());
-            holds.filter(|cache| cache.cpus.contains(CpuId(first))).max_by_key(|cache| cache.level)
+        // By level, so that of those with the same lowest cpu the last one is the highest.
+        let holding = self.caches.iter().filter(|cache| cache.holds_data());
+        let by_first: BTreeMap<u32, &Cache> =
+            holding.filter_map(|cache| Some((cache.cpus.iter().next()?.0, cache))).collect();
+        let llc = |(place, cpus): (Place, CpuSet)| {
+            let cache = place.llc.and_then(|first| by_first.get(&first));
+            Llc {
+                id: place.llc,
+                place,
+                cpus,
+                level: cache.map(|cache| cache.level),
+                size_bytes: cache.and_then(|cache| cache.size_bytes),
+            }
         };
-        let cache = place.llc.and_then(shared);
-        Llc {
-            id: place.llc,
-            place,
-            cpus,
-            level: cache.map(|cache| cache.level),
-            size_bytes: cache.and_then(|cache| cache.size_bytes),
-        }
+        self.grouped(key).into_iter().map(llc).collect()
     }
 
     /// The physical cores with an online cpu.
@@ -146,12 +146,13 @@ impl Machine {
     /// NUMA nodes to which these cpus belong, ascending.
     #[must_use]
     pub fn numa_of(&self, cpus: &CpuSet) -> Vec<NumaId> {
-        let has = |numa: &&Numa| numa.cpus.iter().any(|cpu| cpus.contains(cpu));
-        self.numa.iter().filter(has).map(|numa| numa.id).collect()
+        let numa: BTreeSet<NumaId> =
+            cpus.iter().filter_map(|cpu| self.cpu(cpu)).filter_map(|cpu| cpu.numa).collect();
+        numa.into_iter().collect()
     }
 
     /// Online cpus by a part of their place, with the place of the lowest one of each group.
-    fn grouped<K: PartialEq>(&self, key: impl Fn(&Place) -> K) -> Vec<(Place, CpuSet)> {
+    fn grouped<K: Ord>(&self, key: impl Fn(&Place) -> K) -> Vec<(Place, CpuSet)> {
         let mut cpus: Vec<_> = self
             .cpus
             .iter()
@@ -160,9 +161,11 @@ impl Machine {
             .collect();
         cpus.sort_unstable();
         let mut groups: Vec<(Place, Vec<CpuId>)> = Vec::new();
+        let mut known: BTreeMap<K, usize> = BTreeMap::new();
         for (place, cpu) in cpus {
             // A cache may span NUMA nodes, a NUMA node packages: equal keys need not be neighbours.
-            match groups.iter_mut().find(|(first, _)| key(first) == key(&place)) {
+            let group = *known.entry(key(&place)).or_insert(groups.len());
+            match groups.get_mut(group) {
                 Some((_, members)) => members.push(cpu),
                 None => groups.push((place, vec![cpu])),
             }

@@ -7,11 +7,11 @@
 use crate::parse;
 use crate::tree::{Entry, LINKS_MAX, Tree, components};
 use std::cell::RefCell;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use units::{CpuId, CpuSet, NumaId};
+use units::{CpuId, CpuSet, NumaId, open_plain};
 
 /// `/proc/cpuinfo` of 1024 cpus stays below this.
 pub(crate) const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -61,6 +61,11 @@ impl Source {
             place => place,
         };
         Self { place, copy: Some(RefCell::new(Tree::default())) }
+    }
+
+    /// Whether what is read is also kept.
+    pub(crate) fn is_copying(&self) -> bool {
+        self.copy.is_some()
     }
 
     /// All that was read: a tree that reads the same.
@@ -318,12 +323,8 @@ fn below(root: &Path, at: &[String]) -> PathBuf {
 }
 
 fn bounded(path: &Path) -> Option<Vec<u8>> {
-    // A pipe in a recorded tree would block the read for ever.
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    open_plain(path).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 

@@ -18,6 +18,8 @@ use units::{CpuId, CpuSet, NumaId};
 pub(crate) const CPU_DIR: &str = "sys/devices/system/cpu";
 /// No kernel numbers its cpus beyond this; a larger directory name is an accident.
 const CPUS_MAX: u32 = 65_536;
+/// Cpus of a core: POWER has eight, some firmware calls more than its core a core.
+const SIBLINGS_MAX: usize = 256;
 
 /// A logical cpu.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -95,12 +97,39 @@ fn from_cpuinfo(source: &Source) -> CpuSet {
 
 /// All of `present`, ascending.
 pub(crate) fn cpus(source: &Source, present: &CpuSet, numa: &[Numa], caches: &[Cache]) -> Vec<Cpu> {
-    let mut cpus: Vec<Cpu> = present.iter().map(|id| cpu(source, id, numa, caches)).collect();
+    let (numa, llcs) = (numa_by_cpu(numa), llc_by_cpu(caches));
+    let mut cpus: Vec<Cpu> = present.iter().map(|id| cpu(source, id)).collect();
+    for cpu in &mut cpus {
+        cpu.numa = numa.get(&cpu.id).copied();
+        cpu.llc = llcs.get(&cpu.id).map(|(_, first)| first.0);
+    }
     number_packages(source, &mut cpus);
     cpus
 }
 
-fn cpu(source: &Source, id: CpuId, numa: &[Numa], caches: &[Cache]) -> Cpu {
+/// The first NUMA node that lists each cpu.
+fn numa_by_cpu(numa: &[Numa]) -> BTreeMap<CpuId, NumaId> {
+    let listed = numa.iter().rev().flat_map(|numa| numa.cpus.iter().map(|cpu| (cpu, numa.id)));
+    listed.collect()
+}
+
+/// The highest cache level of each cpu which holds data, and the lowest cpu that shares it.
+fn llc_by_cpu(caches: &[Cache]) -> BTreeMap<CpuId, (u32, CpuId)> {
+    let mut llcs: BTreeMap<CpuId, (u32, CpuId)> = BTreeMap::new();
+    for cache in caches.iter().filter(|cache| cache.holds_data()) {
+        let Some(first) = cache.cpus.iter().next() else { continue };
+        for cpu in cache.cpus.iter() {
+            let llc = llcs.entry(cpu).or_insert((cache.level, first));
+            if llc.0 <= cache.level {
+                *llc = (cache.level, first);
+            }
+        }
+    }
+    llcs
+}
+
+/// All but what NUMA nodes and caches say of it.
+fn cpu(source: &Source, id: CpuId) -> Cpu {
     let dir = format!("{CPU_DIR}/cpu{}/topology", id.0);
     // Unknown is written as -1, which is no u32.
     let number = |name: &str| source.number(&format!("{dir}/{name}"));
@@ -110,8 +139,8 @@ fn cpu(source: &Source, id: CpuId, numa: &[Numa], caches: &[Cache]) -> Cpu {
         die: number("die_id"),
         core: number("core_id"),
         siblings: siblings(source, id),
-        numa: numa.iter().find(|numa| numa.cpus.contains(id)).map(|numa| numa.id),
-        llc: llc(caches, id),
+        numa: None,
+        llc: None,
     }
 }
 
@@ -124,6 +153,8 @@ pub(crate) fn siblings(source: &Source, id: CpuId) -> CpuSet {
             &[&path("core_cpus_list"), &path("thread_siblings_list")],
             &[&path("core_cpus"), &path("thread_siblings")],
         )
+        // What a thousand cpus share is no core, and a machine of such would fill the memory.
+        .filter(|siblings| siblings.len() <= SIBLINGS_MAX)
         .unwrap_or_else(|| [id].into_iter().collect())
 }
 
@@ -148,12 +179,6 @@ fn number_packages(source: &Source, cpus: &mut [Cpu]) {
             cpu.package = cpu.package.or_else(|| Some(package?.iter().next()?.0));
         }
     }
-}
-
-/// The lowest cpu that shares the highest cache level of `id` which holds data.
-fn llc(caches: &[Cache], id: CpuId) -> Option<u32> {
-    let holds_data = caches.iter().filter(|cache| cache.holds_data() && cache.cpus.contains(id));
-    Some(holds_data.max_by_key(|cache| cache.level)?.cpus.iter().next()?.0)
 }
 
 /// The kinds of cores, the fastest first; empty where all are alike or the kernel does not tell.

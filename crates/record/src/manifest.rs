@@ -9,10 +9,14 @@ use crate::{Caveat, utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use units::Nanos;
+use std::io;
+use std::path::Path;
+use units::{Bytes, Nanos, read_plain};
 
 /// The version of the keys.
 pub const SCHEMA: u32 = 1;
+/// No manifest is larger, that of a thousand trials with all their caveats neither.
+const FILE_SIZE_MAX: Bytes = Bytes(16 << 20);
 
 /// How a run or trial ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +123,15 @@ impl Manifest {
             phases: Map::new(),
             repeats: None,
         }
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// What the system says; [`io::ErrorKind::InvalidData`] where it is no manifest, others where it
+    /// is no plain file of at most 16 MiB.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        Ok(serde_json::from_slice(&read_plain(path, FILE_SIZE_MAX)?)?)
     }
 
     /// The same for trial `number` of this run.

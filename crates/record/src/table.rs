@@ -1,6 +1,7 @@
 //! The two tables of a run: `trials.csv`, a row per trial, and `counters.csv`, a series over time.
 
-use crate::summary::Stats;
+use crate::manifest::Verdict;
+use crate::summary::{Stats, Summary};
 use std::io::{self, Read, Write};
 use thiserror::Error;
 
@@ -60,6 +61,35 @@ pub struct TrialRow {
     pub verdict: String,
     /// Codes of its caveats.
     pub caveats: Vec<String>,
+}
+
+impl TrialRow {
+    /// The row of a trial, without factors: `service`, `response` and `lag` are over all its
+    /// operations.
+    #[must_use]
+    pub fn of(
+        trial: u32,
+        summary: &Summary,
+        [service, response, lag]: [Option<Stats>; 3],
+        verdict: Verdict,
+    ) -> Self {
+        Self {
+            trial,
+            workload: summary.workload.clone(),
+            target: summary.target.kind.clone(),
+            factors: Vec::new(),
+            ops: summary.ops,
+            ops_s: summary.ops_s,
+            duration_s: summary.duration_s,
+            errors: summary.errors,
+            scheduled_rate_s: summary.scheduled_rate_s,
+            service,
+            response,
+            lag,
+            verdict: verdict.name().to_owned(),
+            caveats: summary.caveats.iter().map(|caveat| caveat.code.clone()).collect(),
+        }
+    }
 }
 
 const STATS: [&str; 6] = ["mean", "p50", "p90", "p99", "p999", "max"];

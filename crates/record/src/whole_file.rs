@@ -8,7 +8,7 @@
 use crate::manifest::{Manifest, Verdict};
 use crate::run_dir::{MANIFEST, RunDirError, trials, write_failed};
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
@@ -16,8 +16,6 @@ use units::{Nanos, clock};
 
 /// Room for what a manifest gains until its end: target, failure, caveats.
 const END_BYTES_MAX: usize = 64 << 10;
-/// Largest manifest that is read.
-const MANIFEST_BYTES_MAX: u64 = 16 << 20;
 /// How long the end of a process may wait for a file under way: a disk may hang.
 const TURN_MAX: Nanos = Nanos::from_millis(500);
 
@@ -112,15 +110,9 @@ pub fn interrupt(run: Option<&Path>, wall: Nanos) -> Silence {
 }
 
 fn interrupt_one(path: &Path, wall: Nanos) -> Option<()> {
+    // A link may lead to a file of somebody else.
     let regular = fs::symlink_metadata(path).ok()?.is_file();
-    let mut bytes = Vec::new();
-    File::open(path)
-        .ok()
-        .filter(|_| regular)?
-        .take(MANIFEST_BYTES_MAX)
-        .read_to_end(&mut bytes)
-        .ok();
-    let mut manifest: Manifest = serde_json::from_slice(&bytes).ok()?;
+    let mut manifest = regular.then(|| Manifest::read(path).ok()).flatten()?;
     if manifest.verdict == Verdict::Running {
         let why = "interrupted by the user, who did not wait for the end";
         manifest.end(Verdict::Interrupted, Some(why.to_owned()), wall);

@@ -136,22 +136,8 @@ fn row(number: u32, summary: &Summary, all: &IntervalRecord) -> TrialRow {
         let (mean, max) = (merged.mean() / 1e3, merged.max().0 as f64 / 1e3);
         Some(Stats { mean, p50: us(0.5), p90: us(0.9), p99: us(0.99), p999: us(0.999), max })
     };
-    TrialRow {
-        trial: number,
-        workload: summary.workload.clone(),
-        target: summary.target.kind.clone(),
-        factors: Vec::new(),
-        ops: summary.ops,
-        ops_s: summary.ops_s,
-        duration_s: summary.duration_s,
-        errors: summary.errors,
-        scheduled_rate_s: summary.scheduled_rate_s,
-        service: stats(|op| &op.service),
-        response: stats(|op| &op.response),
-        lag: stats(|op| &op.lag),
-        verdict: "ok".into(),
-        caveats: summary.caveats.iter().map(|caveat| caveat.code.clone()).collect(),
-    }
+    let times = [stats(|op| &op.service), stats(|op| &op.response), stats(|op| &op.lag)];
+    TrialRow::of(number, summary, times, Verdict::Ok)
 }
 
 fn summary(names: &[OpNames], all: &IntervalRecord, shape: &Shape, dir: &Path) -> Summary {

@@ -7,7 +7,7 @@
 
 use crate::number::{bytes, grouped};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// Rows of a group; the others are in the manifest.
@@ -126,7 +126,10 @@ pub(crate) fn settings(settings: &Map<String, Value>) -> Vec<Group> {
 
 /// What was driven.
 pub(crate) fn target(target: &Value) -> Vec<Group> {
-    let group = other("Target as found", target);
+    let mut group = other("Target as found", target);
+    for (name, _) in &mut group.rows {
+        *name = name.trim_end_matches("_bytes").replace('_', " ");
+    }
     if group.rows.is_empty() { Vec::new() } else { vec![group] }
 }
 
@@ -139,6 +142,8 @@ pub(crate) fn host(host: &Value) -> Vec<Group> {
         kernel(&mut rest),
         mitigations(&mut rest),
         guest(&mut rest),
+        named("Network", take(&mut rest, &["nics"]), nic),
+        named("Disks", take(&mut rest, &["disks"]), disk),
     ];
     groups.push(other("Other", &rest));
     groups.retain(|group| !group.rows.is_empty());
@@ -166,7 +171,67 @@ fn processor(host: &mut Value) -> Group {
     }
     group.add_some("boost", take(host, &["settings", "boost"]));
     group.add_some("SMT", take(host, &["settings", "smt"]));
+    if let Some(mhz) = take(host, &["settings", "frequency_mhz_max"]) {
+        group.add("highest clock", format!("{mhz} MHz"));
+    }
+    for (name, key) in [("isolated cpus", "isolated"), ("cpus without a tick", "nohz_full")] {
+        group.add_some(name, take(host, &[key]).filter(|set| set.as_str() != Some("")));
+    }
+    if let Some(Value::Array(caches)) = take(host, &["caches"]) {
+        let texts = caches.iter().map(cache_text).collect::<Vec<_>>();
+        group.add("caches", texts.join(", "));
+    }
+    if let Some(Value::Array(kinds)) = take(host, &["kinds"]).filter(|kinds| *kinds != json!([])) {
+        let text =
+            |kind: &Value| format!("{} ({})", scalar("", &kind["name"]), scalar("", &kind["cpus"]));
+        group.add("kinds of cores", kinds.iter().map(text).collect::<Vec<_>>().join(", "));
+    }
     group
+}
+
+/// `L3 8 MiB x 16`, of caches that are alike.
+fn cache_text(cache: &Value) -> String {
+    let kind = cache["kind"].as_str().filter(|kind| *kind != "unified");
+    let size = cache["size_bytes"].as_f64().map(bytes);
+    let count = cache["shared_by"].as_str().map_or(1, |sets| sets.split(' ').count());
+    let words = [Some(format!("L{}", cache["level"])), kind.map(str::to_owned), size];
+    format!("{} x {count}", words.into_iter().flatten().collect::<Vec<_>>().join(" "))
+}
+
+/// A row for each device, by its name.
+fn named(title: &str, devices: Option<Value>, text: fn(&Value) -> Vec<Option<String>>) -> Group {
+    let mut group = Group::new(title);
+    for device in devices.as_ref().and_then(Value::as_array).into_iter().flatten() {
+        let numa = device["numa"].as_u64().map(|numa| format!("at NUMA node {numa}"));
+        let words = text(device).into_iter().chain([numa]).flatten();
+        group
+            .add(device["name"].as_str().unwrap_or_default(), words.collect::<Vec<_>>().join(", "));
+    }
+    group
+}
+
+fn nic(nic: &Value) -> Vec<Option<String>> {
+    let queues = match (nic["rx_queues"].as_u64(), nic["tx_queues"].as_u64()) {
+        (Some(rx), Some(tx)) => Some(format!("queues {rx} to receive, {tx} to send")),
+        _ => None,
+    };
+    vec![
+        nic["up"].as_bool().map(|up| if up { "up" } else { "down" }.to_owned()),
+        nic["speed_mbit_s"].as_u64().map(|speed| format!("{speed} Mbit/s")),
+        nic["mtu_bytes"].as_u64().map(|mtu| format!("MTU {mtu}")),
+        nic["driver"].as_str().map(|driver| format!("driver {driver}")),
+        queues,
+    ]
+}
+
+fn disk(disk: &Value) -> Vec<Option<String>> {
+    vec![
+        disk["model"].as_str().map(str::to_owned),
+        disk["size_bytes"].as_f64().map(bytes),
+        disk["rotational"].as_bool().map(|on| if on { "rotational" } else { "flash" }.to_owned()),
+        disk["scheduler"].as_str().map(|scheduler| format!("scheduler {scheduler}")),
+        disk["read_ahead_kib"].as_u64().map(|kib| format!("read-ahead {kib} KiB")),
+    ]
 }
 
 /// `128 cpus: 2 packages, 64 cores, 16 last-level caches`.
@@ -179,7 +244,7 @@ fn topology(cpus: &[Value]) -> String {
     let parts = [
         (distinct(&["package"]), "package"),
         (distinct(&["package", "core"]).max(distinct(&["package", "die", "core"])), "core"),
-        (distinct(&["numa"]), "NUMA domain"),
+        (distinct(&["numa"]), "NUMA node"),
         (distinct(&["llc"]), "last-level cache"),
     ];
     let count = |(n, what): &(usize, &str)| format!("{n} {what}{}", if *n == 1 { "" } else { "s" });
@@ -196,6 +261,14 @@ fn memory(host: &mut Value) -> Group {
     group.add_some("transparent huge pages", take(host, &["settings", "thp_enabled"]));
     group.add_some("THP defrag", take(host, &["settings", "thp_defrag"]));
     group.add_some("NUMA balancing", take(host, &["settings", "numa_balancing"]));
+    group.add_some("zone reclaim", take(host, &["settings", "zone_reclaim_mode"]));
+    if let Some(Value::Array(sizes)) = take(host, &["settings", "huge_pages"]) {
+        let text = |pages: &Value| {
+            let size = pages["size_bytes"].as_f64().map(bytes).unwrap_or_default();
+            format!("{} of {size}", pages["total"])
+        };
+        group.add("huge pages", sizes.iter().map(text).collect::<Vec<_>>().join(", "));
+    }
     if let Some(Value::Array(numa)) = take(host, &["numa"]) {
         group.add("NUMA", numa_text(&numa));
     }
@@ -219,6 +292,7 @@ fn numa_text(numa: &[Value]) -> String {
 
 fn kernel(host: &mut Value) -> Group {
     let mut group = Group::new("Kernel");
+    group.add_some("host name", take(host, &["settings", "host_name"]));
     group.add_some("release", take(host, &["settings", "kernel_release"]));
     group.add_some("clock source", take(host, &["settings", "clock_source"]));
     group.add_some("command line", take(host, &["settings", "kernel_command_line"]));
@@ -250,6 +324,7 @@ fn guest(host: &mut Value) -> Group {
     group.add_some("hypervisor", take(host, &["settings", "virtualisation", "hypervisor_flag"]));
     group.add_some("vendor", take(host, &["settings", "virtualisation", "sys_vendor"]));
     group.add_some("product", take(host, &["settings", "virtualisation", "product_name"]));
+    group.add_some("firmware", take(host, &["settings", "virtualisation", "bios"]));
     group
 }
 
@@ -309,7 +384,6 @@ fn scalar(name: &str, value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn row<'a>(groups: &'a [Group], group: &str, name: &str) -> &'a str {
         let group = groups.iter().find(|g| g.title == group).unwrap();
@@ -328,10 +402,20 @@ mod tests {
             "present": "0-127", "online": "0-127", "offline": "", "allowed": "0-63",
             "cpus": (0..cpus).map(one).collect::<Vec<_>>(),
             "numa": (0..8).map(numa).collect::<Vec<_>>(),
+            "caches": [
+                {"level": 1, "kind": "data", "size_bytes": 32768, "shared_by": "0,64 1,65"},
+                {"level": 3, "kind": "unified", "size_bytes": 8388608, "shared_by": "0-7"}
+            ],
+            "nics": [{"name": "eth0", "up": true, "speed_mbit_s": 25000, "mtu_bytes": 1500,
+                      "driver": "mlx5", "rx_queues": 8, "tx_queues": 8, "numa": 1}],
+            "disks": [{"name": "sda", "rotational": false, "scheduler": "none",
+                       "read_ahead_kib": 128, "numa": null}],
             "settings": {
                 "cpu_model": "AMD EPYC 7601", "memory_bytes": 512u64 << 30, "swap_bytes": 0,
                 "governors": {"performance": "0-127"}, "thp_enabled": "madvise", "boost": true,
                 "mitigations": {"l1tf": "Not affected", "mds": "Not affected", "srso": "Safe"},
+                "huge_pages": [{"size_bytes": 2097152, "total": 4, "free": 4}],
+                "frequency_mhz_max": 3200,
                 "virtualisation": {"hypervisor_flag": false, "sys_vendor": null},
                 "something_new": [1, 2]
             }
@@ -342,16 +426,20 @@ mod tests {
     fn a_large_machine_is_a_few_lines() {
         let groups = host(&machine(128));
         let rows: usize = groups.iter().map(|group| group.rows.len()).sum();
-        assert!(rows < 25, "{rows}");
+        assert!(rows < 30, "{rows}");
         let topology = row(&groups, "Processor", "topology");
-        assert_eq!(
-            topology,
-            "128 cpus: 2 packages, 64 cores, 8 NUMA domains, 16 last-level caches"
-        );
+        assert_eq!(topology, "128 cpus: 2 packages, 64 cores, 8 NUMA nodes, 16 last-level caches");
         assert_eq!(row(&groups, "Processor", "governor"), "performance (0-127)");
         assert_eq!(row(&groups, "Processor", "allowed to this program"), "0-63");
         assert_eq!(row(&groups, "Memory", "memory"), "512 GiB");
         assert_eq!(row(&groups, "Memory", "NUMA"), "8, 64 GiB each, distances up to 32");
+        assert_eq!(row(&groups, "Memory", "huge pages"), "4 of 2 MiB");
+        assert_eq!(row(&groups, "Processor", "highest clock"), "3200 MHz");
+        assert_eq!(row(&groups, "Processor", "caches"), "L1 data 32 KiB x 2, L3 8 MiB x 1");
+        let eth0 = "up, 25000 Mbit/s, MTU 1500, driver mlx5, queues 8 to receive, 8 to send, at \
+                    NUMA node 1";
+        assert_eq!(row(&groups, "Network", "eth0"), eth0);
+        assert_eq!(row(&groups, "Disks", "sda"), "flash, scheduler none, read-ahead 128 KiB");
         assert_eq!(row(&groups, "Mitigations", "not affected"), "2: l1tf, mds");
         assert_eq!(row(&groups, "Other", "settings.something_new"), "1, 2");
     }

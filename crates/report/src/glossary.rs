@@ -57,12 +57,28 @@ const TERMS: &[(&str, &str)] = &[
     ("factor", "what is varied from trial to trial"),
     ("speed-up", "how many times as much as with the least budget"),
     ("efficiency", "speed-up over what as many times the budget could give"),
-    ("from, to", "95 %: the truth is in 95 of 100 such intervals; min-max: what was seen"),
+    ("from, to", "95 %: the truth is in 95 of 100 such intervals; min-max: what was measured"),
+    (
+        "scalability law",
+        "throughput = a x n / (1 + contention x (n - 1) + crosstalk x n x (n - 1)), fitted (Gunther)",
+    ),
+    ("contention", "share of the work that is done one after the other; it bounds the speed-up"),
+    ("crosstalk", "what each costs the others by agreeing with them; it can make more give less"),
+    ("best", "surely ahead of all others; by how much stands beside it"),
+    ("leads", "ahead of all others in every repetition, with too few of them to be sure"),
+    ("cannot tell", "no arm is surely best; the others are at most so far from the one ahead"),
+    ("certainty", "100 % less how often equal arms would be as far apart by chance"),
+    ("stand-in", "a target that is no database: the reference target or a mock"),
+    ("reference target", "the small CQL server in wideload, a default and a test double"),
+    (
+        "mock",
+        "a target that gives canned answers, or is slow on purpose: what is measured is known",
+    ),
     ("window", "the measured time, without the warm-up"),
     ("interval", "the time after which histograms are written down"),
     ("caveat", "a reason to trust a number less"),
     ("caveats", "reasons to trust the numbers less, by their codes"),
-    ("evidence", "what was found, and where"),
+    ("evidence", "what a caveat rests on: figures, limits, where they were read"),
     ("cure", "what to do about it"),
     ("closed loop", "a client sends its next operation when the one before is done"),
     ("open loop", "operations fall due by a schedule, whatever the target does"),
@@ -172,6 +188,20 @@ mod tests {
         let ids: BTreeSet<_> = TERMS.iter().map(|(term, _)| id(term)).collect();
         assert_eq!(ids.len(), TERMS.len());
         assert!(TERMS.iter().all(|(_, meaning)| meaning.len() > 10 && !meaning.contains('\n')));
+    }
+
+    #[test]
+    fn every_term_is_in_the_glossary_of_the_docs_which_is_in_order() {
+        let docs = include_str!("../../../docs/GLOSSARY.md");
+        let words = docs.lines().filter_map(|line| line.strip_prefix("| **")?.split_once("** |"));
+        let words: Vec<&str> = words.map(|(word, _)| word).collect();
+        for (term, _) in TERMS {
+            assert!(words.contains(term), "'{term}' is not in docs/GLOSSARY.md");
+        }
+        for pair in words.windows(2) {
+            let [one, other] = [pair[0].to_lowercase(), pair[1].to_lowercase()];
+            assert!(one < other, "'{}' is to be behind '{}'", pair[0], pair[1]);
+        }
     }
 
     #[test]

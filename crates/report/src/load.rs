@@ -19,9 +19,10 @@ use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
+use units::{Bytes, open_plain, read_plain};
 
 /// Largest manifest or summary.
-const JSON_BYTES_MAX: u64 = 16 << 20;
+const JSON_SIZE_MAX: Bytes = Bytes(16 << 20);
 /// Rows of `counters.csv` that are read: 12 hours of 40 workers are a million.
 const COUNTER_ROWS_MAX: usize = 4_000_000;
 /// Of a table: a line without an end must not fill the memory.
@@ -129,26 +130,21 @@ fn noted<T>(notes: &mut Vec<String>, file: &str, result: Result<T, String>) -> O
     result.map_err(|why| notes.push(format!("{file} could not be read: {why}"))).ok()
 }
 
-/// The file, None when it does not exist. A pipe would be waited for and a device has no end: only
-/// regular files are read.
-fn open(path: &Path) -> Result<Option<File>, String> {
-    if path.metadata().is_ok_and(|found| !found.is_file()) {
-        return Err("it is no regular file".into());
-    }
-    match File::open(path) {
-        Ok(file) => Ok(Some(file)),
+/// None when the file does not exist.
+fn found<T>(read: io::Result<T>) -> Result<Option<T>, String> {
+    match read {
+        Ok(read) => Ok(Some(read)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e.to_string()),
     }
 }
 
+fn open(path: &Path) -> Result<Option<File>, String> {
+    found(open_plain(path))
+}
+
 fn json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
-    let Some(file) = open(path)? else { return Ok(None) };
-    let mut text = Vec::new();
-    file.take(JSON_BYTES_MAX + 1).read_to_end(&mut text).map_err(|e| e.to_string())?;
-    if text.len() as u64 > JSON_BYTES_MAX {
-        return Err("it is larger than 16 MiB".into());
-    }
+    let Some(text) = found(read_plain(path, JSON_SIZE_MAX))? else { return Ok(None) };
     serde_json::from_slice(&text).map(Some).map_err(|e| e.to_string())
 }
 

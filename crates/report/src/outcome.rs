@@ -11,6 +11,11 @@ use serde::{Deserialize, Serialize};
 
 /// Sentences above everything else; the tables have all.
 const SENTENCES_MAX: usize = 6;
+/// The budget that is no resource.
+const INSTANCES: &str = "instances";
+const SAME_CPUS: &str = "More instances have no more cpus here: they share those that one has \
+                         alone. An efficiency below 100 % is what that leads one to expect, and no \
+                         loss; compare op/s.";
 /// Points of a fitted law.
 const LAW_POINTS: u32 = 60;
 
@@ -105,7 +110,12 @@ struct ShownCell {
 #[derive(Debug, Serialize)]
 struct ShownScaled {
     heading: String,
-    law: String,
+    /// Contention and crosstalk with their intervals.
+    law: Option<[String; 2]>,
+    /// Why there is no law.
+    lawless: Option<String>,
+    /// What an efficiency below 100 % means here.
+    note: Option<&'static str>,
     rows: Vec<[String; 5]>,
 }
 
@@ -141,13 +151,14 @@ impl Outcome {
         if self.done < self.planned {
             sentences.push(format!("{} of {} trials ended ok.", self.done, self.planned));
         }
+        let budget = self.budget.as_deref().unwrap_or_default();
         Shown {
             sentences,
             more,
             compare: self.compare.clone().unwrap_or_else(|| "experiment".to_owned()),
             cells: self.cells.iter().map(Cell::shown).collect(),
-            budget: self.budget.clone().unwrap_or_default(),
-            scaled: self.scaled.iter().map(Scaled::shown).collect(),
+            budget: budget.to_owned(),
+            scaled: self.scaled.iter().map(|scaled| scaled.shown(budget)).collect(),
         }
     }
 
@@ -224,7 +235,7 @@ impl Cell {
 }
 
 impl Scaled {
-    fn shown(&self) -> ShownScaled {
+    fn shown(&self, budget: &str) -> ShownScaled {
         let value = |figure: Option<&Figure>, times: f64| {
             figure.map_or("–".to_owned(), |figure| significant(figure.value * times))
         };
@@ -238,21 +249,21 @@ impl Scaled {
                 efficiency.map_or(String::new(), |figure| figure.range(100.0)),
             ]
         };
-        let law = match &self.usl {
-            Usl::Fitted(Fit { law, sigma_interval: s, kappa_interval: k }) => format!(
-                "Scalability law: contention {} ({} to {}), crosstalk {} ({} to {}), 95 %.",
-                significant(law.sigma),
-                significant(s.0),
-                significant(s.1),
-                significant(law.kappa),
-                significant(k.0),
-                significant(k.1)
-            ),
-            Usl::NotFitted { reason } => format!("No scalability law: {reason}."),
+        let within = |value: f64, (low, high): (f64, f64)| {
+            format!("{} ({} to {})", significant(value), significant(low), significant(high))
+        };
+        let (law, lawless) = match &self.usl {
+            Usl::Fitted(Fit { law, sigma_interval, kappa_interval }) => {
+                let law = [within(law.sigma, *sigma_interval), within(law.kappa, *kappa_interval)];
+                (Some(law), None)
+            }
+            Usl::NotFitted { reason } => (None, Some(reason.clone())),
         };
         ShownScaled {
             heading: heading(&self.factors),
             law,
+            lawless,
+            note: (budget == INSTANCES).then_some(SAME_CPUS),
             rows: self.steps.iter().map(row).collect(),
         }
     }

@@ -23,8 +23,19 @@ use record::summary::Target;
 use record::{Caveat, Manifest, Summary, Verdict};
 use serde::Serialize;
 
+/// Code of the caveat that the banner stands for.
+const STAND_IN: &str = "stand-in";
 /// Intervals that a statement about their spread needs.
 const INTERVALS_MIN: usize = 10;
+/// The plots' answers to pointer and keys, in one scope.
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n(() => {\n",
+    include_str!("../assets/plot/text.js"),
+    include_str!("../assets/plot/axes.js"),
+    include_str!("../assets/plot/drawing.js"),
+    include_str!("../assets/plot/pointer.js"),
+    "})();",
+);
 /// Operations with a tile of their own.
 const TILES_MAX: usize = 3;
 
@@ -34,6 +45,7 @@ struct Page {
     /// Why the run has not ended as it should.
     broken: Option<String>,
     stand_in: Option<String>,
+    stand_in_term: &'static str,
     verdict: &'static str,
     verdict_text: String,
     lead: Option<String>,
@@ -139,7 +151,7 @@ impl<'a> Report<'a> {
         templates.get_template("report.html")?.render(context! {
             page => Serde(self.page()),
             style => include_str!("../assets/report.css"),
-            script => include_str!("../assets/plot.js"),
+            script => SCRIPT,
         })
     }
 
@@ -158,13 +170,17 @@ impl<'a> Report<'a> {
         Page {
             title,
             broken: broken(manifest),
-            stand_in: summary.and_then(|s| stand_in(&s.target)),
+            stand_in: summary.and_then(stand_in),
+            stand_in_term: match summary.map(|s| s.target.kind.as_str()) {
+                Some(Target::NULL_MOCK) => "mock",
+                _ => "reference target",
+            },
             verdict: match (manifest.verdict, caveat_count(run)) {
                 (Verdict::Ok, 1..) => "noted",
                 (verdict, _) => verdict.name(),
             },
             verdict_text: verdict_text(manifest, caveat_count(run)),
-            lead: summary.filter(|_| !several).map(|s| lead(s, manifest)),
+            lead: self.lead(summary),
             surely: self.surely(summary),
             started: manifest.started.clone(),
             ended: manifest.ended.clone(),
@@ -172,7 +188,7 @@ impl<'a> Report<'a> {
             command: shell_line(&manifest.command_line),
             seeded: seeded(manifest),
             run: shell_line(&[summary.map_or("RUN", |s| s.run.as_str()).to_owned()]),
-            caveats: manifest.caveats.clone(),
+            caveats: manifest.caveats.iter().filter(|c| is_listed(c)).cloned().collect(),
             outcome: run.outcome.as_ref().map(Outcome::shown),
             outcome_charts: draw(&self.outcome),
             trials: several.then(|| trials::table(run)),
@@ -186,6 +202,18 @@ impl<'a> Report<'a> {
         }
     }
 
+    /// The result in one sentence: of the only trial, or of the median one of a load that was
+    /// repeated.
+    fn lead(&self, first: Option<&Summary>) -> Option<String> {
+        let (run, manifest) = (self.run, &self.run.manifest);
+        if let Some(repeats) = &manifest.repeats {
+            let median = run.trials.iter().find(|t| t.number == repeats.median_trial)?;
+            let sentence = lead(median.summary.as_ref()?, manifest);
+            return Some(format!("Median trial, number {}: {sentence}", repeats.median_trial));
+        }
+        first.filter(|_| run.trials.len() == 1).map(|summary| lead(summary, manifest))
+    }
+
     /// How far the headline can be relied on.
     fn surely(&self, summary: Option<&Summary>) -> Vec<String> {
         let mut sentences = Vec::new();
@@ -194,8 +222,26 @@ impl<'a> Report<'a> {
         }
         let first = self.plots.first().filter(|_| self.run.trials.len() == 1);
         sentences.extend(first.and_then(|(trial, _)| within(&trial.timeline.moments)));
+        sentences.extend(first.and_then(|(trial, _)| too_short(trial.manifest.as_ref()?)));
         sentences
     }
+}
+
+/// That nothing is said about steadiness, and why.
+fn too_short(manifest: &Manifest) -> Option<String> {
+    let window = manifest.phases.get("window")?;
+    let (blocks, needed) = (window["blocks"].as_u64()?, window["blocks_needed"].as_u64()?);
+    (window["state"] == "too-short-to-tell").then(|| {
+        format!(
+            "Whether it was steady cannot be told: the window has {blocks} blocks, {needed} are \
+             needed."
+        )
+    })
+}
+
+/// The banner says what the target is; the caveat of it would say it once more.
+fn is_listed(caveat: &Caveat) -> bool {
+    caveat.code != STAND_IN
 }
 
 /// How the throughput varied from interval to interval.
@@ -248,8 +294,8 @@ fn broken(manifest: &Manifest) -> Option<String> {
             Some(format!("This run was interrupted; below is what was measured until then{why}"))
         }
         Verdict::Running => Some(
-            "This run has not ended: it is still running, or it crashed. Below is what was \
-             measured until then."
+            "How this run ended is not known: it is still running, it crashed, or its end could \
+             not be written. Below is what was measured until then."
                 .to_owned(),
         ),
     }
@@ -265,9 +311,13 @@ fn target_text(target: &Target) -> String {
     version.map_or_else(|| kind.to_owned(), |version| format!("{kind} {version}"))
 }
 
-/// The first line of a page whose target is no database.
-fn stand_in(target: &Target) -> Option<String> {
-    let what = match target.kind.as_str() {
+/// The first line of a page whose target is no database: its caveat, or the same for a run that
+/// has none.
+fn stand_in(summary: &Summary) -> Option<String> {
+    if let Some(caveat) = summary.caveats.iter().find(|caveat| !is_listed(caveat)) {
+        return Some(caveat.text.clone());
+    }
+    let what = match summary.target.kind.as_str() {
         Target::REFERENCE => "the reference target embedded in wideload",
         Target::NULL_MOCK => "a mock that gives canned answers and stores nothing",
         _ => return None,
@@ -282,10 +332,11 @@ fn stand_in(target: &Target) -> Option<String> {
 /// each that a trial of it has.
 fn caveat_count(run: &Run) -> usize {
     if run.outcome.is_some() {
-        return run.manifest.caveats.len();
+        return run.manifest.caveats.iter().filter(|c| is_listed(c)).count();
     }
-    let mut all: Vec<&Caveat> = run.manifest.caveats.iter().collect();
-    for caveat in run.trials.iter().filter_map(|t| t.summary.as_ref()).flat_map(|s| &s.caveats) {
+    let mut all: Vec<&Caveat> = run.manifest.caveats.iter().filter(|c| is_listed(c)).collect();
+    let of_trials = run.trials.iter().filter_map(|t| t.summary.as_ref()).flat_map(|s| &s.caveats);
+    for caveat in of_trials.filter(|c| is_listed(c)) {
         if !all.contains(&caveat) {
             all.push(caveat);
         }
@@ -300,7 +351,7 @@ fn verdict_text(manifest: &Manifest, caveats: usize) -> String {
         (Verdict::Ok, n) => format!("Complete, with {n} caveats"),
         (Verdict::Failed, _) => "Failed".into(),
         (Verdict::Interrupted, _) => "Interrupted: what was measured until then".into(),
-        (Verdict::Running, _) => "Not ended: still running, or crashed".into(),
+        (Verdict::Running, _) => "End unknown: still running, crashed, or not written".into(),
     }
 }
 
@@ -308,7 +359,8 @@ fn detail(trial: &Trial, plots: &Plots, run: &Manifest) -> Detail {
     let summary = trial.summary.as_ref();
     let manifest = trial.manifest.as_ref();
     // What the run's head says already is not said again.
-    let own = summary.into_iter().flat_map(|s| &s.caveats).filter(|c| !run.caveats.contains(c));
+    let own = summary.into_iter().flat_map(|s| &s.caveats);
+    let own = own.filter(|c| is_listed(c) && !run.caveats.contains(c));
     let failure =
         manifest.and_then(|m| m.failure.clone()).filter(|f| run.failure.as_ref() != Some(f));
     let (unit, latencies) =

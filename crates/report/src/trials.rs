@@ -8,7 +8,7 @@ use crate::load::{Run, Trial};
 use crate::number::{grouped, latency, significant};
 use record::Verdict;
 use record::summary::Stats;
-use record::table::TrialRow;
+use record::table::{TrialRow, is_own_column};
 use serde::Serialize;
 
 /// Rows that are shown; `trials.csv` has all.
@@ -52,7 +52,7 @@ type Figures = [Option<f64>; 5];
 /// The table of a run.
 pub(crate) fn table(run: &Run) -> Trials {
     let factors = run.table.first().map_or(&[][..], |row| &row.factors);
-    let factors: Vec<String> = factors.iter().map(|(name, _)| name.clone()).collect();
+    let factors: Vec<String> = factors.iter().map(|(name, _)| factor_name(name)).collect();
     let all = run.trials.iter().map(|trial| (trial, row_of(run, trial.number)));
     let all: Vec<(&Trial, Option<&TrialRow>)> = all.collect();
     let figures: Vec<Figures> = all.iter().map(|(trial, row)| figures(trial, *row)).collect();
@@ -65,6 +65,13 @@ pub(crate) fn table(run: &Run) -> Trials {
         left_out: run.trials.len().saturating_sub(ROWS_MAX),
         factors,
     }
+}
+
+/// The factor behind a column: where the table has a column of that name itself, the factor's has
+/// `_level` behind it.
+fn factor_name(column: &str) -> String {
+    let named = column.strip_suffix("_level").filter(|name| is_own_column(name));
+    named.unwrap_or(column).to_owned()
 }
 
 fn is_ok(trial: &Trial, row: Option<&TrialRow>) -> bool {

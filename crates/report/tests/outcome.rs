@@ -94,8 +94,8 @@ fn tables_and_plots_have_the_budget_the_intervals_and_the_law() {
         "Efficiency, by dies",
         "<td class=\"n\">4</td>",
         "76.9",
-        "Scalability law: contention 0.100 (0.0500 to 0.150)",
-        "No scalability law: 1 distinct N was measured.",
+        ">contention</a> 0.100 (0.0500 to 0.150)",
+        ">scalability law</a>: 1 distinct N was measured.",
         "nothing measured",
         "81.8 to 100, 95 %",
     ] {

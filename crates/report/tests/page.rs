@@ -95,7 +95,7 @@ fn figures_tables_plots_and_command_are_there() {
     assert_eq!(html.matches("<svg class=\"chart\"").count(), 13);
     assert!(html.contains("--name sample --seed 42"));
     // A machine of 128 cpus is summed up.
-    assert!(html.contains("128 cpus: 2 packages, 64 cores, 8 NUMA domains, 16 last-level caches"));
+    assert!(html.contains("128 cpus: 2 packages, 64 cores, 8 NUMA nodes, 16 last-level caches"));
     assert!(!html.contains("cpus.17") && !html.contains("siblings"));
 }
 

@@ -4,20 +4,20 @@
 //! process is known by its pid, its start time and the boot it was started in, so that nobody
 //! else's process is ever taken for it.
 //!
-//! Source: proc(5), `/proc/sys/kernel/random/boot_id`. Limits: files of at most [`FILE_BYTES_MAX`].
+//! Source: proc(5), `/proc/sys/kernel/random/boot_id`. Limits: files of at most [`FILE_SIZE_MAX`].
 
 use crate::{ProcessId, Signal, SignalError};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 use thiserror::Error;
-use units::{Nanos, clock};
+use units::{Bytes, Nanos, clock, read_plain_text};
 
-const FILE_BYTES_MAX: u64 = 1 << 20;
+const FILE_SIZE_MAX: Bytes = Bytes(1 << 20);
 const NAME_CHARS_MAX: usize = 48;
 const POLL: Duration = Duration::from_millis(20);
 /// A killed process is gone after this, unless the kernel has it stuck.
@@ -266,11 +266,8 @@ impl States {
 
 fn read(path: &Path) -> Result<Deployment, StateError> {
     let unreadable = |reason: String| StateError::Unreadable { path: path.to_owned(), reason };
-    let mut text = String::new();
-    let file = File::open(path).map_err(|cause| unreadable(cause.to_string()))?;
-    file.take(FILE_BYTES_MAX)
-        .read_to_string(&mut text)
-        .map_err(|cause| unreadable(cause.to_string()))?;
+    let text =
+        read_plain_text(path, FILE_SIZE_MAX).map_err(|cause| unreadable(cause.to_string()))?;
     let deployment: Deployment =
         serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
     match deployment.schema {

@@ -63,7 +63,8 @@ pub enum VerifyError {
     /// A thread takes its memory from elsewhere.
     #[error(
         "thread {tid} ('{name}') of process {pid} takes its memory by the policy {found}, not \
-         {asked}; the program itself has changed it (numactl in a start script, a flag of the JVM)"
+         {asked}; a cpuset has moved it, or the program itself has changed it (numactl in a start \
+         script, a flag of the JVM)"
     )]
     Policy {
         /// The process.

@@ -128,6 +128,7 @@ impl<T: Id> FromStr for IdSet<T> {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let number = |t: &str| t.trim().parse::<u32>().map_err(|_| form(text, T::FORM));
         let mut ids = BTreeSet::new();
+        let mut named = 0u32;
         for part in text.trim().split(',').filter(|p| !p.trim().is_empty()) {
             let (span, step) = match part.split_once(':') {
                 Some((span, step)) => (span, number(step)?),
@@ -141,6 +142,11 @@ impl<T: Id> FromStr for IdSet<T> {
                 return Err(form(text, T::FORM));
             }
             if last >= T::COUNT_MAX {
+                return Err(range(text, T::RANGE));
+            }
+            // Each once is all there are; a list that goes on and on is no list.
+            named += (last - first) / step + 1;
+            if named > T::COUNT_MAX {
                 return Err(range(text, T::RANGE));
             }
             ids.extend((first..=last).step_by(step as usize).map(T::of));
@@ -186,5 +192,6 @@ mod tests {
         }
         assert_eq!("0,2-3".parse::<NumaSet>().unwrap().to_string(), "0,2-3");
         assert!("1024".parse::<NumaSet>().is_err());
+        assert!("0-65535,".repeat(1000).parse::<CpuSet>().is_err(), "bounded work");
     }
 }

@@ -49,6 +49,9 @@ pub(crate) fn block(finished: &Finished, style: Style) -> String {
         push(&mut text, &wrap(&repeated(repeats), "repeats   ", "          "));
     }
     push(&mut text, &wrap(&client(summary), "client    ", "          "));
+    if let Some(why) = &finished.too_short {
+        push(&mut text, &wrap(why, "steady    ", "          "));
+    }
     let _ = writeln!(text, "run       {}", finished.run_dir.display());
     let _ = writeln!(text, "report    {}", finished.report.display());
     text
@@ -98,13 +101,13 @@ fn repeated(repeats: &Repeats) -> String {
     parts.join("; ")
 }
 
-/// What is so, what was seen, what to do.
+/// What is so, the evidence, what to do.
 fn told(caveat: &Caveat, style: Style) -> String {
     let mut lines = style.yellow(&wrap(&caveat.text, "  ! ", "    "));
-    for (head, more) in [("    seen: ", &caveat.evidence), ("    cure: ", &caveat.cure)] {
+    for (head, more) in [("    evidence: ", &caveat.evidence), ("    cure: ", &caveat.cure)] {
         if !more.is_empty() {
             lines.push('\n');
-            lines.push_str(&wrap(more, head, "          "));
+            lines.push_str(&wrap(more, head, "      "));
         }
     }
     lines
@@ -225,6 +228,7 @@ mod tests {
             summary,
             verdict: Verdict::Failed,
             failure: Some("nothing succeeded for 30s (--give-up); ".repeat(4)),
+            too_short: Some("too short to tell: the window has 3 blocks, 10 are needed".into()),
             run_dir: "runs/x".into(),
             report: "runs/x/report.html".into(),
         }
@@ -248,11 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn a_caveat_comes_with_what_was_seen_and_the_cure() {
+    fn a_caveat_comes_with_its_evidence_and_the_cure() {
         let text = block(&finished(250.0), Style::plain());
         assert!(text.starts_with("FAILED: ycsb:f at cassandra: 1234568 op/s of 2000000 scheduled"));
         let table = text.find("latency, us").unwrap();
-        for part in ["  ! A client", "    seen: thread 0", "    cure: wideload run ycsb:f"] {
+        for part in ["  ! A client", "    evidence: thread 0", "    cure: wideload run ycsb:f"] {
             assert!(text.find(part).is_some_and(|at| at < table), "{part}: {text}");
         }
         assert!(!text.contains('\u{1b}'));

@@ -1,13 +1,14 @@
 //! What people see while a trial runs: a bar for loading, one line for the run, cut to the width of
 //! the terminal. Nothing when stderr is no terminal.
 
+use crate::output;
 use crate::signals::Current;
 use crate::text::short;
 use drive::Window;
 use drive::{Amount, Arrivals};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{Live, LiveInterval, Trial};
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::path::Path;
 use units::Nanos;
 
@@ -90,7 +91,7 @@ impl Live for Screen {
     fn stage(&mut self, what: &str) {
         (self.loading, self.steady, self.done) = (false, false, 0);
         self.bar.set_style(style("{spinner} {wide_msg}"));
-        self.bar.set_message(what.to_owned());
+        self.bar.set_message(output::tame(what));
         self.bar.tick();
     }
 
@@ -99,10 +100,8 @@ impl Live for Screen {
     }
 
     fn notice(&mut self, what: &str) {
-        // Above the bar where there is one; a closed stderr is no reason to stop.
-        self.bar.suspend(|| {
-            let _ = writeln!(std::io::stderr(), "{what}");
-        });
+        // Above the bar where there is one.
+        self.bar.suspend(|| output::tell(what));
     }
 
     fn loading(&mut self, done: u64, total: u64) {

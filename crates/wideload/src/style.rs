@@ -2,6 +2,9 @@
 
 use std::io::IsTerminal;
 
+/// All that is ever sent to a terminal besides text.
+pub(crate) const CODES: [&str; 4] = ["\u{1b}[1m", "\u{1b}[31m", "\u{1b}[33m", "\u{1b}[0m"];
+
 /// Whether text is coloured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style(bool);

@@ -102,6 +102,18 @@ fn values_out_of_range() {
     usage(&["ycsb:a", "--threads", "10000001"], &["--threads", "give 1 to 10M"]);
     usage(&["ycsb:a", "--threads", "many"], &["--threads", "'many'", "100k"]);
     usage(&["ycsb:a", "--in-flight-max", "0"], &["--in-flight-max", "give 1 to 10M"]);
+    usage(&["ycsb:a", "--in-flight-max", "9"], &["--in-flight-max", "--rate"]);
+    for (flag, max) in [
+        ("--serial", "10s"),
+        ("--duration", "720h"),
+        ("--warm", "720h"),
+        ("--timeout", "1h"),
+        ("--give-up", "720h"),
+        ("--interval", "1h"),
+    ] {
+        let max = format!("at most {}", max.parse::<units::Nanos>().unwrap());
+        usage(&["ycsb:a", flag, "1000h"], &[flag, "'1000h' is too long", &max]);
+    }
     usage(&["ycsb:a", "--connections", "0"], &["--connections", "1..=16384"]);
     usage(&["ycsb:a", "--retries", "1001"], &["--retries", "1000"]);
     usage(&["ycsb:a", "--records", "0"], &["--records 0", "at least 1"]);
@@ -135,6 +147,8 @@ fn contradictions() {
     usage(&["ycsb:a", "--ops", "5", "--duration", "1s"], &["--ops", "--duration"]);
     usage(&["ycsb:a", "--load", "--skip-load"], &["--load", "--skip-load"]);
     usage(&["ycsb:a", "--rate", "5/s", "--throttle", "5/s"], &["--rate", "--throttle"]);
+    let bounds = ["ycsb:a", "--rate", "5/s", "--threads", "5", "--in-flight-max", "5"];
+    usage(&bounds, &["--threads", "--in-flight-max"]);
     usage(&["ycsb:a", "--arrivals", "poisson"], &["--arrivals poisson", "--rate"]);
     let storage = ["ycsb:a", "--storage", "null", "--target", "127.0.0.1"];
     usage(&storage, &["--storage", "--target"]);
@@ -149,7 +163,18 @@ fn cpus_that_are_none() {
     usage(&["ycsb:a", "--client-cpus", "3-1"], &["--client-cpus", "'3-1'"]);
     usage(&["ycsb:a", "--client-cpus", "1000"], &["--client-cpus 1000", "allowed are"]);
     usage(&["ycsb:a", "--target-cpus", "1000"], &["--target-cpus 1000", "allowed are"]);
+    usage(&["ycsb:a", "--target-cpus", "0@99"], &["--target-cpus 0@99", "NUMA node 99"]);
     let home = Home::new();
+    refused(&home, &["serve", "--serial", "1000h"], USAGE, &["--serial", "at most 10s"]);
+    let scale = |flag: &str, value: &str, says: &[&str]| {
+        refused(&home, &["scale", flag, value], USAGE, &[&[flag], says].concat());
+    };
+    scale("--instances", "1,1", &["names 1 twice"]);
+    scale("--numa-count", "1,1", &["names 1 twice"]);
+    scale("--seed", "18446744073709551615", &["9223372036854775807"]);
+    scale("--duration", "1000h", &["at most"]);
+    let unknown = refused(&home, &["scale", "--workload", "ycsb:z"], USAGE, &["'z'", "a, b, c"]);
+    assert!(!unknown.stderr.contains("layout"), "{unknown:?}");
     refused(&home, &["serve", "--cpus", "1000"], USAGE, &["--cpus 1000", "allowed are"]);
     refused(&home, &["serve", "--cpus", "0,1000"], USAGE, &["--cpus 0,1000", "allowed are"]);
     refused(&home, &["serve", "--cpus", ""], USAGE, &["--cpus"]);

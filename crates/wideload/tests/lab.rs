@@ -171,3 +171,16 @@ fn the_plan_lists_every_trial_with_its_expected_time() {
     assert!(trials.iter().all(|trial| trial["expected_s"].as_f64().unwrap() > 0.3), "{json:?}");
     assert!(!home.at("runs").exists());
 }
+
+#[test]
+fn names_in_a_file_never_steer_a_terminal() {
+    let home = Home::new();
+    let name = "\"\\u001b]0;title\\u0007\\u202e\"";
+    let text = EXPERIMENT.replacen("name = ", &format!("name = {name} # "), 1);
+    fs::write(home.at("steers.toml"), text).unwrap();
+    let plan = home.run(&["lab", "--plan", "steers.toml"]);
+    let shown = format!("{plan:?}");
+    assert!(!plan.stdout.contains('\u{1b}') && !plan.stdout.contains('\u{202e}'), "{shown}");
+    assert!(!plan.stderr.contains('\u{1b}'), "{shown}");
+    assert!(plan.stdout.contains("title") || plan.stderr.contains("title"), "{shown}");
+}

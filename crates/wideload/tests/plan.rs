@@ -108,8 +108,9 @@ fn what_cannot_be_is_refused_with_the_cure() {
     let ended = home.run(&["plan", "--synthetic", "package:2 foo:1"]);
     assert_eq!(ended.status, Some(2), "{ended:?}");
     assert!(ended.stderr.contains("column"), "{ended:?}");
+    // As of every verb that reads a machine.
     let ended = home.run(&["plan", "--machine", "no/such/machine"]);
-    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert_eq!(ended.status, Some(3), "{ended:?}");
     assert!(ended.stderr.contains("no/such/machine"), "{ended:?}");
 }
 

@@ -126,9 +126,19 @@ fn a_disk_that_turns_read_only_while_recording() {
     let broken = Command::new("mount").args(["-o", "remount,abort"]).arg(&disk.0).status();
     assert!(broken.unwrap().success());
     let ended = process.wait(SOON);
+    // The manifest could not be told any more, which is told here; it can be read.
+    let (unwritten, error) = ended.stderr.split_once('\n').unwrap();
+    assert!(unwritten.starts_with("how this run ended could not be noted in it: "), "{ended:?}");
+    assert!(unwritten.contains("manifest.json") && unwritten.contains("Read-only"), "{ended:?}");
+    let ended = Ended { stderr: error.to_owned(), ..ended };
     assert_refused(&home, &ended, &["disk/out/trial-0001/", "Read-only", "--out"]);
-    // The manifest could not be told any more; it can be read.
     assert_eq!(RunDir(home.at("disk/out")).manifest().verdict, Verdict::Running);
+    let mut copy = Command::new("cp");
+    copy.arg("-r").arg(home.at("disk/out")).arg(home.at("copy"));
+    assert!(copy.status().unwrap().success());
+    assert_eq!(home.run(&["report", "copy"]).status, Some(0));
+    let page = fs::read_to_string(home.at("copy/report.html")).unwrap();
+    assert!(page.contains("How this run ended is not known"), "{page:.400}");
     assert!(RunDir(home.at("disk/out")).files().iter().all(|file| !file.ends_with(".part")));
 }
 

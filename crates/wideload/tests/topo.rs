@@ -14,7 +14,11 @@ const EPYC: &str = "package:2 die:4 numa:1(memory=32GiB) llc:2(size=8MiB) core:4
 fn this_host_is_shown_recorded_and_shown_again() {
     let home = Home::new();
     let live = home.run(&["topo", "--record", "here.tar.gz"]);
-    assert_eq!((live.status, live.stderr.as_str()), (Some(0), ""), "{live:?}");
+    assert_eq!(
+        (live.status, live.stderr.as_str()),
+        (Some(0), "recording here.tar.gz\n"),
+        "{live:?}"
+    );
     assert!(live.stdout.contains("core"), "{live:?}");
     let parts = |ended: &rig::Ended| -> Value {
         assert_eq!(ended.status, Some(0), "{ended:?}");

@@ -10,6 +10,7 @@
 mod outcome;
 
 use crate::fuzz::{self, Fuzzer};
+use crate::guest;
 use crate::tidy::cargo;
 use anyhow::{Context, Result};
 use outcome::Outcome;
@@ -34,6 +35,13 @@ pub fn run(root: &Path, filter: Option<&str>) -> Result<bool> {
         let lint =
             "clippy --workspace --all-targets --profile ci --quiet --keep-going -- -D warnings";
         all.add(step(root, started, "lint", &lint.split(' ').collect::<Vec<_>>())?);
+    }
+    if filter.is_none_or(|filter| filter.contains(guest::TESTS)) {
+        say(started, "guest: its kernel, and the program as a static one");
+        // Tests of it are skipped where it cannot be had; they say what is missing.
+        if let Err(why) = guest::prepare(root) {
+            println!("no guest: {why:#}");
+        }
     }
     all.add(tests(root, started, filter)?);
     if filter.is_none() {

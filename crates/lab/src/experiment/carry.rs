@@ -7,7 +7,7 @@
 //! other end the experiment, for what is wrong is not the trial.
 
 use super::outcome::Outcome;
-use super::plan::{Planned, plan_file, plan_text, read_plain};
+use super::plan::{FILE_SIZE_MAX, Planned, plan_file, plan_text};
 use super::read::{Experiment, Order};
 use super::shown::in_words;
 use crate::caveats::STAND_IN;
@@ -19,13 +19,16 @@ use record::run_dir::{EXPERIMENT_TOML, MANIFEST, OUTCOME_JSON, TRIALS_CSV, trial
 use record::table::{TrialRow, TrialsWriter, is_own_column, read_trials};
 use record::{Caveat, RunDir};
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use units::{Nanos, clock};
+use units::{Nanos, clock, open_plain, read_plain_text};
 
 /// Trials that may fail one after the other.
 const FAILURES_MAX: u32 = 3;
+/// Of `trials.csv`: a line without an end must not fill the memory.
+const TABLE_BYTES_MAX: u64 = 256 << 20;
 
 /// An experiment with its run directory.
 #[derive(Debug)]
@@ -93,7 +96,7 @@ impl Begun {
     /// [`LabError`] when it is no directory of an experiment, or as in [`Self::new`].
     pub fn resume(path: &Path, make: &mut Make<'_>) -> Result<Self, LabError> {
         let file = path.join(EXPERIMENT_TOML);
-        let text = read_plain(&file).map_err(|source| {
+        let text = read_plain_text(&file, FILE_SIZE_MAX).map_err(|source| {
             let path = path.to_owned();
             LabError::NoExperiment { path, source }
         })?;
@@ -101,16 +104,19 @@ impl Begun {
         let host = check(&experiment, &planned, make)?;
         let run_dir = RunDir::reopen(path)?;
         let table = path.join(TRIALS_CSV);
-        let mut rows = match fs::File::open(&table) {
-            Ok(file) => read_trials(file, planned.len()).map_err(table_failed(&table))?.0,
+        let mut rows = match open_plain(&table) {
+            Ok(file) => {
+                read_trials(file.take(TABLE_BYTES_MAX), planned.len())
+                    .map_err(table_failed(&table))?
+                    .0
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(write_failed(&table)(error).into()),
         };
         let dirs = trials(path)?;
         let is_ok = |dir: &Path| {
-            let manifest = fs::read(dir.join(MANIFEST)).ok();
-            let manifest = manifest.and_then(|m| serde_json::from_slice::<Manifest>(&m).ok());
-            manifest.is_some_and(|manifest| manifest.verdict == Verdict::Ok)
+            Manifest::read(&dir.join(MANIFEST))
+                .is_ok_and(|manifest| manifest.verdict == Verdict::Ok)
         };
         let is_whole = |row: &TrialRow| {
             let dir = dirs.iter().find(|(number, _)| *number == row.trial);
@@ -131,8 +137,7 @@ impl Begun {
         for (_, dir) in again {
             fs::remove_dir_all(dir).map_err(write_failed(dir))?;
         }
-        let earlier = fs::read(path.join(MANIFEST)).ok();
-        let earlier = earlier.and_then(|m| serde_json::from_slice::<Manifest>(&m).ok());
+        let earlier = Manifest::read(&path.join(MANIFEST)).ok();
         Ok(Self { experiment, planned, run_dir, rows, host, earlier })
     }
 

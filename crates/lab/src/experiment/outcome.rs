@@ -286,7 +286,15 @@ fn cells(
         let arms: Vec<Arm<'_>> =
             figures.iter().map(|arm| Arm { name: &arm.name, values: &arm.ops_s }).collect();
         let comparison = compare(&arms);
-        let sentence = comparison.as_ref().map(|comparison| comparison.sentence(&arms));
+        // A bare number says nothing: "instances 2", not "2".
+        let called = |arm: &Figures| match arm.name.parse::<f64>() {
+            Ok(_) => format!("{factor} {}", arm.name),
+            Err(_) => arm.name.clone(),
+        };
+        let names: Vec<String> = figures.iter().map(called).collect();
+        let named: Vec<Arm<'_>> =
+            arms.iter().zip(&names).map(|(arm, name)| Arm { name, ..*arm }).collect();
+        let sentence = comparison.as_ref().map(|comparison| comparison.sentence(&named));
         Cell { factors, arms: figures, comparison, sentence }
     };
     others(experiment, planned, factor).into_iter().map(cell).collect()

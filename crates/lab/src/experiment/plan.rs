@@ -10,7 +10,7 @@ use super::read::{Experiment, Order, Setting, TRIALS_MAX, Value, read};
 use super::words::{self, DATABASES, Use};
 use serde::Serialize;
 use std::path::Path;
-use units::{Count, Nanos, Rate};
+use units::{Bytes, Count, Nanos, Rate, read_plain_text};
 
 /// What a run takes for these when it is not told, as its flags say.
 const RECORDS: u64 = 100_000;
@@ -71,7 +71,7 @@ pub struct Planned {
 }
 
 /// An experiment is written by hand.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+pub(super) const FILE_SIZE_MAX: Bytes = Bytes(1 << 20);
 
 /// Reads an experiment's file and plans it.
 ///
@@ -79,18 +79,8 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// [`ExperimentError`], with line, column and cure where the text is wrong.
 pub fn plan_file(path: &Path) -> Result<(Experiment, Vec<Planned>), ExperimentError> {
     let failed = |source| ExperimentError::Unreadable { path: path.to_owned(), source };
-    let text = read_plain(path).map_err(failed)?;
+    let text = read_plain_text(path, FILE_SIZE_MAX).map_err(failed)?;
     plan_text(path, &text)
-}
-
-/// The text of a plain file of moderate size: a pipe would be waited for, a device never ends.
-pub(super) fn read_plain(path: &Path) -> std::io::Result<String> {
-    let found = std::fs::metadata(path)?;
-    if !found.is_file() || found.len() > FILE_BYTES_MAX {
-        let what = format!("it is no plain file of at most {}", units::Bytes(FILE_BYTES_MAX));
-        return Err(std::io::Error::other(what));
-    }
-    std::fs::read_to_string(path)
 }
 
 /// Plans the text of an experiment; `path` names it in errors.

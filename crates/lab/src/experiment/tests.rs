@@ -159,7 +159,10 @@ fn the_outcome_compares_arms_and_scales_the_budget() {
     let cell = &outcome.cells[0];
     assert_eq!(cell.factors, [("threads".to_owned(), "1".to_owned())]);
     let sentence = cell.sentence.as_ref().unwrap();
-    assert!(sentence.starts_with("two is best: 1.300 x one (1.300 to 1.300, 95 %)"), "{sentence}");
+    assert!(
+        sentence.starts_with("two is best: 1.300 times one (1.300 to 1.300, 95 %)"),
+        "{sentence}"
+    );
     // The excepted combination leaves one arm, and nothing to compare.
     assert_eq!((outcome.cells[1].arms.len(), outcome.cells[1].sentence.clone()), (1, None));
     let three = &outcome.cells[2];

@@ -14,7 +14,7 @@ use crate::watchdog::Watchdog;
 use drive::{Drive, Encoder, Load, PreparedId, Roster};
 use machine::Machine;
 use record::summary::Target;
-use record::{Caveat, TrialDir};
+use record::{Caveat, Manifest, TrialDir};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -142,11 +142,25 @@ impl Running<'_> {
     /// Looks where every instance that was started has its threads and its pages, now that its rows
     /// are loaded.
     fn verify_places(&mut self, provisioned: &Provisioned) -> Result<(), LabError> {
-        let pages = provisioned.verify_pages()?;
+        let pages = provisioned.verify_pages().collect::<Result<Vec<_>, _>>()?;
         if let (Value::Object(facts), true) = (&mut self.manifest.target, provisioned.is_ours()) {
             facts.insert("places".to_owned(), places::facts(&self.trial.places, &pages));
         }
         Ok(())
+    }
+
+    /// Looks again behind the window, where looking costs no operation its time. What is elsewhere
+    /// by then speaks against the figures, which are kept.
+    pub(super) fn verify_places_at_end(
+        &self,
+        provisioned: &Provisioned,
+        manifest: &mut Manifest,
+    ) -> Option<Caveat> {
+        let found = provisioned.verify_running();
+        if let (Value::Object(facts), true) = (&mut manifest.target, provisioned.is_ours()) {
+            facts.insert("places_at_end".to_owned(), places::facts_at_end(&found));
+        }
+        places::moved(&self.trial.places, &found)
     }
 
     fn load(

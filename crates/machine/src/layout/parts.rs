@@ -5,7 +5,7 @@
 
 use super::places::{Core, Places, numas_of};
 use super::{LayoutError, Placement, Policy, Reason, Request, Smt};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use units::{CpuSet, NumaId, NumaSet};
 
 pub(super) fn split(
@@ -127,14 +127,15 @@ fn custom(
 }
 
 fn no_core_twice(parts: &[Vec<Core>], budget: &Places) -> Result<(), LayoutError> {
+    let mut users: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
+    for (index, core) in
+        parts.iter().enumerate().flat_map(|(i, part)| part.iter().map(move |c| (i, c)))
+    {
+        users.entry(core.id).or_default().insert(index + 1);
+    }
     for core in &budget.cores {
-        let users: Vec<_> = parts
-            .iter()
-            .enumerate()
-            .filter(|(_, part)| part.iter().any(|of| of.id == core.id))
-            .map(|(index, _)| index + 1)
-            .collect();
-        if let [first, second, ..] = users[..] {
+        let mut users = users.get(&core.id).into_iter().flatten().copied();
+        if let (Some(first), Some(second)) = (users.next(), users.next()) {
             let cpus = core.cpus.clone();
             return Err(LayoutError::SharedCore { first, second, cpus });
         }

@@ -6,7 +6,8 @@
 
 use super::{LayoutError, Reason};
 use crate::{Cpu, Machine};
-use units::{CpuSet, NumaId, NumaSet};
+use std::collections::BTreeSet;
+use units::{CpuId, CpuSet, NumaId, NumaSet};
 
 /// A physical core, with those of its cpus that may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,16 +49,17 @@ impl Places {
         let usable = usable(machine, asked, why)?;
         let numa_known = machine.numa.iter().any(|numa| !numa.cpus.is_empty());
         let mut cores: Vec<Core> = Vec::new();
-        let mut seen = CpuSet::default();
+        let mut seen: BTreeSet<CpuId> = BTreeSet::new();
         let known = |cpu: &&Cpu| !numa_known || cpu.numa.is_some();
         for cpu in machine.cpus.iter().filter(known).filter(|cpu| usable.contains(cpu.id)) {
-            if seen.contains(cpu.id) {
+            if seen.contains(&cpu.id) {
                 continue;
             }
             // In a torn tree a sibling may not know of its siblings: each cpu counts once.
-            let siblings = cpu.siblings.intersection(&usable).difference(&seen);
-            let cpus = siblings.union(&[cpu.id].into_iter().collect());
-            seen = seen.union(&cpus);
+            let siblings = cpu.siblings.intersection(&usable);
+            let new = siblings.iter().filter(|sibling| !seen.contains(sibling));
+            let cpus: CpuSet = new.chain([cpu.id]).collect();
+            seen.extend(cpus.iter());
             cores.push(Core {
                 package: cpu.package.unwrap_or(0),
                 numa: cpu.numa.filter(|_| numa_known).unwrap_or(NumaId(0)),

@@ -79,9 +79,9 @@ fn list(cpus: &CpuSet) -> String {
     words.join(",")
 }
 
-/// What a part is called: `numa 3`, `L3`, `core`.
-fn name(part: &Part, kinds: &[CoreKind]) -> String {
-    let numbered = |what: &str| match part.id {
+/// What a part is called, with a number or without: `numa 3`, `L3`, `core`.
+fn name(part: &Part, id: Option<u32>, kinds: &[CoreKind]) -> String {
+    let numbered = |what: &str| match id {
         Some(id) => format!("{what} {id}"),
         None => what.to_owned(),
     };

@@ -8,7 +8,7 @@ use super::{brief, counts, extras, list, name, size, size_of};
 use crate::Machine;
 use crate::outline::{Kind, Part, outline};
 use std::fmt::Write as _;
-use units::NumaId;
+use units::{CpuSet, NumaId};
 
 /// Pixels of an average character of the text, which is 11 pixels high.
 const CHAR: f64 = 6.4;
@@ -51,7 +51,7 @@ struct Block {
 #[must_use]
 pub fn svg(machine: &Machine) -> String {
     let whole = outline(machine);
-    let mut top = block(machine, &whole);
+    let mut top = Painter::of(machine).block(&whole);
     top.groups.push(devices(machine, None));
     top.groups.push(elsewhere(machine));
     top.groups.retain(|group| !group.is_empty());
@@ -76,54 +76,78 @@ pub fn svg(machine: &Machine) -> String {
     out
 }
 
-fn block(machine: &Machine, part: &Part) -> Block {
-    let title = [Some(name(part, &machine.kinds)), size_of(part)];
-    let title = title.into_iter().flatten().collect::<Vec<_>>().join("  ");
-    let tip = match part.cpus.is_empty() {
-        true => title.clone(),
-        false => format!("{title}, cpus {}", list(&part.cpus)),
-    };
-    let mut block = Block::new(class(machine, part), vec![title], tip);
-    match part.kind {
-        Kind::Machine => block.lines = Vec::new(),
-        Kind::Core => {
-            block.lines = part.cpus.iter().map(|cpu| cpu.0.to_string()).collect();
-            // All cores alike, so that all groups of them are.
-            let largest = machine.online.iter().last().map(|cpu| cpu.0.to_string());
-            block.width = largest.map_or(0.0, |number| text_width(&number) + 10.0);
-        }
-        Kind::Package | Kind::Die | Kind::Numa | Kind::Llc => {}
-    }
-    // Boxes of one kind are of one size and make a grid.
-    let mut kind = None;
-    for inner in &part.parts {
-        let key = (inner.kind, inner.cpus.is_empty());
-        if kind != Some(key) {
-            block.groups.push(Vec::new());
-            kind = Some(key);
-        }
-        if let Some(group) = block.groups.last_mut() {
-            group.push(self::block(machine, inner));
-        }
-    }
-    if let (Kind::Numa, Some(id)) = (part.kind, part.id) {
-        block.groups.push(devices(machine, Some(NumaId(id))));
-        block.groups.retain(|group| !group.is_empty());
-    }
-    block
+/// What all boxes need of a machine, found once.
+struct Painter<'a> {
+    machine: &'a Machine,
+    /// Cpus that this process may use, and the scheduler with it.
+    usable: CpuSet,
+    /// Of the number of any cpu.
+    number_width: f64,
 }
 
-fn class(machine: &Machine, part: &Part) -> &'static str {
-    let usable = machine.allowed.difference(&machine.isolated);
-    match part.kind {
-        Kind::Machine => "machine",
-        Kind::Package => "package",
-        Kind::Die => "die",
-        Kind::Numa => "numa",
-        Kind::Llc => "llc",
-        Kind::Core if part.cpus.intersection(&usable).is_empty() => "dim",
-        Kind::Core if part.rank.is_some_and(|kind| kind > 0) => "other",
-        Kind::Core => "core",
+impl<'a> Painter<'a> {
+    fn of(machine: &'a Machine) -> Self {
+        let largest = machine.online.iter().last().map(|cpu| cpu.0.to_string());
+        Self {
+            machine,
+            usable: machine.allowed.difference(&machine.isolated),
+            number_width: largest.map_or(0.0, |number| text_width(&number) + 10.0),
+        }
+    }
+
+    fn block(&self, part: &Part) -> Block {
+        let mut block = self.head(part);
+        // Boxes of one kind are of one size and make a grid.
+        let mut kind = None;
+        for inner in &part.parts {
+            let key = (inner.kind, inner.cpus.is_empty());
+            if kind != Some(key) {
+                block.groups.push(Vec::new());
+                kind = Some(key);
+            }
+            if let Some(group) = block.groups.last_mut() {
+                group.push(self.block(inner));
+            }
+        }
+        if let (Kind::Numa, Some(id)) = (part.kind, part.id) {
+            block.groups.push(devices(self.machine, Some(NumaId(id))));
+            block.groups.retain(|group| !group.is_empty());
+        }
+        block
+    }
+
+    /// A box with nothing in it yet.
+    fn head(&self, part: &Part) -> Block {
+        let title = [Some(name(part, part.id, &self.machine.kinds)), size_of(part)];
+        let title = title.into_iter().flatten().collect::<Vec<_>>().join("  ");
+        let tip = match part.cpus.is_empty() {
+            true => title.clone(),
+            false => format!("{title}, cpus {}", list(&part.cpus)),
+        };
+        let mut block = Block::new(self.class(part), vec![title], tip);
+        match part.kind {
+            Kind::Machine => block.lines = Vec::new(),
+            Kind::Core => {
+                block.lines = part.cpus.iter().map(|cpu| cpu.0.to_string()).collect();
+                // All cores alike, so that all groups of them are.
+                block.width = self.number_width;
+            }
+            Kind::Package | Kind::Die | Kind::Numa | Kind::Llc => {}
+        }
+        block
+    }
+
+    fn class(&self, part: &Part) -> &'static str {
+        match part.kind {
+            Kind::Machine => "machine",
+            Kind::Package => "package",
+            Kind::Die => "die",
+            Kind::Numa => "numa",
+            Kind::Llc => "llc",
+            Kind::Core if part.cpus.intersection(&self.usable).is_empty() => "dim",
+            Kind::Core if part.rank.is_some_and(|kind| kind > 0) => "other",
+            Kind::Core => "core",
+        }
     }
 }
 

@@ -98,11 +98,10 @@ impl Painter<'_> {
         let mut names = Vec::new();
         let mut at = part;
         loop {
-            let mut shown = Part { parts: Vec::new(), ..at.clone() };
-            shown.id = shown.id.filter(|_| numbered);
+            let id = at.id.filter(|_| numbered);
             let tier = at.rank.filter(|_| at.kind == Kind::Numa);
             let words = [
-                Some(name(&shown, &self.machine.kinds)),
+                Some(name(at, id, &self.machine.kinds)),
                 size_of(at),
                 tier.map(|tier| format!("tier {tier}")),
             ];
@@ -153,7 +152,7 @@ impl Painter<'_> {
         let mut line = format!("{} x {chain}", group.len());
         let ids: Option<CpuSet> = group.iter().map(|part| part.id.map(CpuId)).collect();
         if let Some(ids) = ids.filter(|_| concrete) {
-            let kind = name(&Part { id: None, ..first.clone() }, &[]);
+            let kind = name(first, None, &[]);
             line = line.replacen(&kind, &format!("{kind} {}", list(&ids)), 1);
         }
         let sizes = || group.iter().filter_map(|part| part.bytes);

@@ -44,6 +44,8 @@ pub enum Refused {
     Both { old: String, new: String, version: String },
     #[error("--jvm {flag}: Java {major} does not start with it; {cure}")]
     Flag { flag: String, major: u32, cure: &'static str },
+    #[error("--jvm {flag:?} has a line break or another control character in it: give one flag")]
+    FlagForm { flag: String },
 }
 
 /// Old names among `settings` that this release still reads, as sentences.
@@ -116,6 +118,9 @@ pub(crate) fn unknown_keys(
 pub(crate) fn flags(jvm: &[String], major: u32) -> Result<Vec<String>, Refused> {
     let mut caveats = Vec::new();
     for flag in jvm {
+        if flag.chars().any(char::is_control) {
+            return Err(Refused::FlagForm { flag: flag.clone() });
+        }
         let Some(row) = FLAGS.iter().find(|row| row.is(flag)) else { continue };
         let cure = row.cure;
         if major >= row.refused_from {

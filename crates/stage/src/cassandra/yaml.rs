@@ -16,6 +16,8 @@ const CQL_PORT: u16 = 9042;
 const STORAGE_PORT: u16 = 7000;
 /// Keys of `--set` begin with this.
 const PREFIX: &str = "cassandra.";
+/// Names in a path; Cassandra's deepest option has four.
+const DEPTH_MAX: usize = 8;
 
 /// Keys that wideload writes itself, and the flag to use.
 const OURS: [(&str, &str); 3] = [
@@ -39,6 +41,9 @@ pub enum SettingError {
     /// Not of the form.
     #[error("'{given}' is no setting: give one like cassandra.concurrent_writes=64")]
     Form { given: String },
+    /// Deeper than any.
+    #[error("cassandra.{key}... has {names} names: give a key of at most {DEPTH_MAX}")]
+    Deep { key: String, names: usize },
     /// Ours.
     #[error("cassandra.{key} is written by wideload: {cure}")]
     Ours { key: String, cure: &'static str },
@@ -63,6 +68,10 @@ impl FromStr for Setting {
             key.strip_prefix(PREFIX).ok_or_else(form)?.split('.').map(str::to_owned).collect();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         let is_name = |name: &String| !name.is_empty() && name.chars().all(plain);
+        if path.len() > DEPTH_MAX {
+            let key = path[..DEPTH_MAX].join(".");
+            return Err(SettingError::Deep { key, names: path.len() });
+        }
         if !path.iter().all(is_name) || value.chars().any(char::is_control) {
             return Err(form());
         }

@@ -17,15 +17,14 @@ mod scylla;
 mod settings;
 mod shell;
 mod systemd;
+mod write;
 
 pub use settings::{Set, SetError};
+pub use write::WriteError;
 
 use crate::cassandra::{Refused, SettingError, VersionError};
 use machine::layout::{Database, Layout, Placement, Reason};
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
 use std::net::IpAddr;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -100,26 +99,6 @@ pub enum EmitError {
     NoRing,
 }
 
-/// Why they were not written.
-#[derive(Debug, Error)]
-pub enum WriteError {
-    /// Nothing is written over.
-    #[error("{} is there already: give another directory to --emit, or remove it", path.display())]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The kernel's answer.
-    #[error("cannot write {}: {cause}; free space, or give another directory to --emit",
-        path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-}
-
 /// The files of a layout.
 ///
 /// # Errors
@@ -171,28 +150,4 @@ fn name(layout: &Layout, placement: &Placement) -> String {
 fn file(layout: &Layout, placement: &Placement, file: &str, text: String) -> File {
     let path = Path::new(&name(layout, placement)).join(file);
     File { path, text, executable: file.ends_with(".sh") }
-}
-
-impl Emitted {
-    /// Writes all files below `root`, which is made; writes over none.
-    ///
-    /// # Errors
-    /// [`WriteError`]; what was written before stays.
-    pub fn write(&self, root: &Path) -> Result<(), WriteError> {
-        for file in &self.files {
-            let path = root.join(&file.path);
-            let io = |cause| WriteError::Io { path: path.clone(), cause };
-            if let Some(dir) = path.parent() {
-                fs::create_dir_all(dir).map_err(io)?;
-            }
-            let mode = if file.executable { 0o755 } else { 0o644 };
-            let opened = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path);
-            let mut opened = opened.map_err(|cause| match cause.kind() {
-                io::ErrorKind::AlreadyExists => WriteError::Exists { path: path.clone() },
-                _ => io(cause),
-            })?;
-            opened.write_all(file.text.as_bytes()).map_err(io)?;
-        }
-        Ok(())
-    }
 }

@@ -10,6 +10,9 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
+/// Names in a path: a section, one inside of it, a key, with room to spare.
+const DEPTH_MAX: usize = 8;
+
 /// One `--set`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Set {
@@ -76,7 +79,10 @@ impl FromStr for Set {
             None => return Err(form()),
         };
         match value.filter(|value| !value.contains(['{', '}', '#'])) {
-            Some(value) if path.len() >= 2 && path.iter().all(|name| is_name(name)) => {
+            Some(value)
+                if (2..=DEPTH_MAX).contains(&path.len())
+                    && path.iter().all(|name| is_name(name)) =>
+            {
                 Ok(Self::Aerospike(path, value))
             }
             _ => Err(form()),
@@ -129,11 +135,15 @@ mod tests {
             "aerospike.a.b",
             "aerospike.service.x=1 }",
             "aerospike.a..b=1",
+            &format!("aerospike.{}=1", ["a"; 3000].join(".")),
             "reference.x=1",
         ] {
             let error = text.parse::<Set>().unwrap_err().to_string();
             assert!(error.contains("aerospike.service."), "{text}: {error}");
         }
         assert!("cassandra.x".parse::<Set>().is_err());
+        let deep = format!("cassandra.{}=1", ["a"; 3000].join(".")).parse::<Set>();
+        let deep = deep.unwrap_err().to_string();
+        assert!(deep.len() < 100 && deep.contains("at most 8"), "{deep}");
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     if args.json {
         let mut value = serde_json::to_value(&calibration).map_err(Exit::environment)?;
         value["file"] = json!(path.display().to_string());
-        output::print(&format!("{value:#}\n"))?;
+        output::data(&format!("{value:#}\n"))?;
     } else {
         output::print(&text(&calibration, &path))?;
     }

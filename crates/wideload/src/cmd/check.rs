@@ -3,6 +3,7 @@
 mod table;
 
 use crate::cmd::run::{CASSANDRA, check_host, credentials};
+use crate::cmd::times;
 use crate::exit::Exit;
 use crate::output;
 use analyze::check::{Source, Verdict};
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "user")]
     password_file: Option<PathBuf>,
     /// Bound of the connect and of each query
-    #[arg(long, value_name = "TIME", default_value = "5s")]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = times::of_operation)]
     timeout: Nanos,
     /// Exit with status 1 when a check fails
     #[arg(long)]
@@ -60,7 +61,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let checked = lab::preflight(&asked(args).map_err(Exit::usage)?)?;
     if args.json {
         let json = serde_json::to_string_pretty(&as_json(args, &checked));
-        output::print(&format!("{}\n", json.map_err(Exit::environment)?))?;
+        output::data(&format!("{}\n", json.map_err(Exit::environment)?))?;
     } else {
         let text = table::text(&brief(&args.root, &checked), &checked.findings, table::width());
         output::print(&text)?;

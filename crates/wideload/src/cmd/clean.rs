@@ -40,7 +40,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         _ => Exit::environment(error),
     })?;
     if args.json {
-        output::print(&format!("{:#}\n", json!({ "cache": cache, "freed_bytes": freed.0 })))?;
+        output::data(&format!("{:#}\n", json!({ "cache": cache, "freed_bytes": freed.0 })))?;
     } else {
         output::print(&format!("freed {freed} in {}\n", cache.display()))?;
     }

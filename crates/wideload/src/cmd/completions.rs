@@ -19,6 +19,6 @@ pub(crate) struct Args {
 pub(crate) fn main(args: &Args, mut command: clap::Command) -> Result<ExitCode, Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "wideload", &mut script);
-    output::print(&String::from_utf8_lossy(&script))?;
+    output::data(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }

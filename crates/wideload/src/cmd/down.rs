@@ -52,7 +52,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         let done = serde_json::json!([{
             "name": name, "stopped": running, "data": kept, "logs": logs,
         }]);
-        output::print(&format!("{done:#}\n"))?;
+        output::data(&format!("{done:#}\n"))?;
     } else {
         let all = deployment.instances.len();
         let data = kept.map_or(String::new(), |data| format!("data  {}\n", data.display()));

@@ -103,20 +103,25 @@ pub(crate) fn trial(planned: &Planned) -> Result<Trial, LabError> {
     Ok(trial)
 }
 
+/// That `run` knows this workload.
+pub(crate) fn workload(name: &str) -> Result<(), Exit> {
+    let line = Line::try_parse_from([name]).map_err(Exit::usage)?;
+    run::workload(&line.run).map_err(|error| Exit::usage(anyhow!("--workload {name}: {error}")))
+}
+
 fn plan(args: &Args) -> Result<ExitCode, Exit> {
     let mut plans = Vec::new();
     for file in &args.file {
         plans.push(plan_file(file).map_err(LabError::from)?);
     }
-    let text = if args.json {
+    if args.json {
         let all: Vec<_> = plans.iter().map(|(e, trials)| plan_as_json(e, trials)).collect();
         let json = serde_json::to_string_pretty(&all).map_err(Exit::environment)?;
-        format!("{json}\n")
+        output::data(&format!("{json}\n"))?;
     } else {
         let all: Vec<_> = plans.iter().map(|(e, trials)| plan_in_words(e, trials)).collect();
-        all.join("\n")
-    };
-    output::print(&text)?;
+        output::print(&all.join("\n"))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -124,7 +129,7 @@ fn plan(args: &Args) -> Result<ExitCode, Exit> {
 pub(crate) fn show_carried(json: bool, carried: &Carried) -> Result<(), Exit> {
     if json {
         let json = serde_json::to_string_pretty(&carried.outcome).map_err(Exit::environment)?;
-        return output::print(&format!("{json}\n"));
+        return output::data(&format!("{json}\n"));
     }
     let mut text = carried.outcome.in_words();
     if let Some(why) = &carried.failure {

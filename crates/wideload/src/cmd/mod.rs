@@ -1,4 +1,4 @@
-//! One file a verb.
+//! One file a verb, and what several take.
 
 pub(crate) mod calibrate;
 pub(crate) mod cassandra;
@@ -14,5 +14,6 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scale;
 pub(crate) mod serve;
+pub(crate) mod times;
 pub(crate) mod topo;
 pub(crate) mod up;

@@ -124,7 +124,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     if args.json {
         let json =
             serde_json::to_string_pretty(&as_json(&machine, &plans)).map_err(Exit::environment)?;
-        output::print(&format!("{json}\n"))?;
+        output::data(&format!("{json}\n"))?;
     } else {
         output::print(&table::text(&machine, &plans))?;
     }

@@ -26,7 +26,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let all = States::below(&dirs::state().map_err(Exit::environment)?).all()?;
     if args.json {
         let all = Value::from(all.iter().map(as_json).collect::<Vec<_>>());
-        output::print(&format!("{all:#}\n"))?;
+        output::data(&format!("{all:#}\n"))?;
     } else if all.is_empty() {
         output::print("nothing is up\n")?;
     } else {

@@ -8,14 +8,13 @@ mod resolve;
 
 pub(crate) use args::{Args, StorageKind};
 pub(crate) use password::credentials;
-pub(crate) use resolve::{CASSANDRA, check_host, trial};
+pub(crate) use resolve::{CASSANDRA, check_host, trial, workload};
 
 use crate::exit::Exit;
 use crate::signals::{self, Current};
 use crate::{output, result, screen::Screen, style::Style};
 use lab::{Finished, Trial};
 use record::{Caveat, Verdict};
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
@@ -25,10 +24,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let mut trial = resolve::trial(args)?;
     let (forewarned, sentences) = forewarn::forewarn(&trial);
     trial.forewarned = forewarned;
-    for sentence in sentences {
-        // A closed stderr is no reason not to run.
-        let _ = writeln!(io::stderr(), "{sentence}");
-    }
+    sentences.iter().for_each(|sentence| output::tell(sentence));
     if args.dry_run {
         output::print(&lab::explain(&trial))?;
         return Ok(ExitCode::SUCCESS);
@@ -39,14 +35,13 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let finished = finished?;
     if args.json {
         let json = serde_json::to_string_pretty(&finished.summary).map_err(Exit::environment)?;
-        output::print(&format!("{json}\n"))?;
+        output::data(&format!("{json}\n"))?;
     } else {
         output::print(&result::block(&finished, Style::of(&std::io::stdout())))?;
     }
     let doubts = if args.strict { doubts(&finished) } else { Vec::new() };
     if !doubts.is_empty() {
-        // A closed stderr changes nothing about the status.
-        let _ = writeln!(io::stderr(), "--strict: the result has caveats: {}", doubts.join(", "));
+        output::tell(&format!("--strict: the result has caveats: {}", doubts.join(", ")));
     }
     Ok(match finished.verdict {
         Verdict::Ok if !doubts.is_empty() => ExitCode::from(1),

@@ -1,6 +1,7 @@
 //! `wideload scale`: which layout of instances is best on this machine.
 
 use super::lab::{self as experiment, show_carried};
+use super::times;
 use crate::exit::Exit;
 use crate::output;
 use crate::screen::Screen;
@@ -9,6 +10,7 @@ use ::lab::layout::{Database, Policy};
 use ::lab::scale::{Compared, Study, foresee, scale};
 use ::lab::{MachineSource, machine_of};
 use anyhow::anyhow;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use units::{Bytes, Count, CpuSet, Nanos};
@@ -59,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value = "20k")]
     records: Count,
     /// Measured time of a trial
-    #[arg(long, value_name = "TIME", default_value = "1500ms")]
+    #[arg(long, value_name = "TIME", default_value = "1500ms", value_parser = times::of_run)]
     duration: Nanos,
     /// Time before it, or auto
     #[arg(long, value_name = "TIME|auto", default_value = "500ms")]
@@ -68,7 +70,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     threads: Option<u32>,
     /// A mock: every operation holds one lock of its instance for so long
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = times::serial)]
     serial: Option<Nanos>,
     /// Heap of each Cassandra
     #[arg(long, value_name = "SIZE")]
@@ -77,7 +79,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CPUS")]
     client_cpus: Option<CpuSet>,
     /// Of all random choices
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        // What a file of an experiment can hold.
+        value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64)
+    )]
     seed: u64,
     /// Tell only what would be compared on a recorded machine: a directory with sys and proc in it,
     /// or a tar of one
@@ -101,9 +109,14 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     if args.serial.is_some() && args.database != "reference" {
         return Err(Exit::usage(anyhow!("--serial is of use with --database reference only")));
     }
+    once("--instances", &args.instances)?;
+    once("--numa-count", &args.numa_count)?;
+    once("--layouts", &args.layouts)?;
+    once("--workload", &args.workload)?;
+    args.workload.iter().try_for_each(|name| experiment::workload(name))?;
     let source = args.from.clone().map(MachineSource::Recorded);
     if let Some(source) = source.or(args.synthetic.clone().map(MachineSource::Synthetic)) {
-        let machine = machine_of(&source).map_err(Exit::usage)?;
+        let machine = machine_of(&source)?;
         let database = match args.database.as_str() {
             "cassandra" => Database::Cassandra,
             _ => Database::Reference,
@@ -134,6 +147,17 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         output::print(&recommended)?;
     }
     Ok(experiment::status(&scaled.carried))
+}
+
+/// What is compared with itself says nothing.
+fn once<T: PartialEq + Display>(flag: &str, values: &[T]) -> Result<(), Exit> {
+    let twice = values.iter().enumerate().find(|(at, value)| values[..*at].contains(value));
+    match twice {
+        Some((_, value)) => {
+            Err(Exit::usage(anyhow!("{flag} names {value} twice: give each value once")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn study(args: &Args) -> Study {

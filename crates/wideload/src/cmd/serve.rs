@@ -40,7 +40,7 @@ pub(crate) struct Args {
     memory_max: Bytes,
     /// A mock for known truth: each operation holds one lock of the server for so long, asleep, so
     /// that it does 1/TIME operations per second and instances of it scale as one knows
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = super::times::serial)]
     serial: Option<Nanos>,
     /// Refuse protocols beyond this version, as an older database would
     #[arg(

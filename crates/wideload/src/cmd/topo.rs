@@ -54,15 +54,16 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
             .with_context(|| format!("cannot write the picture {}", file.display()))
             .map_err(|error| Exit::environment(anyhow!("{error:#}")))?;
     }
-    let text = match args.json {
-        true => {
-            let value = json!({ "schema": 1, "source": source, "machine": machine });
-            format!("{value:#}\n")
-        }
-        // What a recording says may come from anywhere.
-        false => output::tame_all(&picture::tree(&machine)),
-    };
-    output::print(&text)?;
+    if args.json {
+        let value = json!({ "schema": 1, "source": source, "machine": machine });
+        output::data(&format!("{value:#}\n"))?;
+    } else {
+        output::print(&picture::tree(&machine))?;
+    }
+    let written = [("picture", &args.svg), ("recording", &args.record)];
+    for (what, file) in written.iter().filter_map(|(what, file)| Some((what, file.as_ref()?))) {
+        output::tell(&format!("{what} {}", file.display()));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

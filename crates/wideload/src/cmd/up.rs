@@ -10,7 +10,7 @@ use machine::Machine;
 use stage::cassandra::{self, Cluster, Placement, Prepared, StartError};
 use stage::state::{Deployed, Deployment, SCHEMA, States, boot_id};
 use stage::{Place, dirs};
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -93,7 +93,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     ));
     let deployment = start(prepared, &placement, &states, &stop)?;
     if args.json {
-        output::print(&format!("{:#}\n", ps::as_json(&deployment)))?;
+        output::data(&format!("{:#}\n", ps::as_json(&deployment)))?;
     } else {
         let table = ps::table(std::slice::from_ref(&deployment));
         let hosts: Vec<_> = deployment.instances.iter().map(|i| i.address.to_string()).collect();
@@ -173,7 +173,6 @@ fn absolute(path: &Path) -> Result<PathBuf, Exit> {
 /// On stderr, for people only.
 fn say(what: &str) {
     if std::io::stderr().is_terminal() {
-        // A terminal that is closed meanwhile is no reason to panic.
-        let _ = writeln!(std::io::stderr(), "{what}");
+        output::tell(what);
     }
 }

@@ -9,9 +9,8 @@ use crate::keys::{Distribution, KeyOrder, KeySpace};
 use crate::lengths::Lengths;
 use crate::plan::{Action, Operation, Plan, Schema, Statement, Step};
 use crate::values::{Content, Values};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
+use units::{Bytes, read_plain_text};
 
 /// Records when nobody says how many.
 const RECORDS_DEFAULT: u64 = 100_000;
@@ -19,8 +18,8 @@ const RECORDS_DEFAULT: u64 = 100_000;
 const RECORDS_MAX: u64 = 1 << 62;
 /// Longest field in bytes.
 const FIELD_SIZE_MAX: u32 = 1 << 20;
-/// Largest histogram file in bytes.
-const HISTOGRAM_SIZE_MAX: u64 = 1 << 20;
+/// Largest histogram file.
+const HISTOGRAM_SIZE_MAX: Bytes = Bytes(1 << 20);
 /// Most new keys that a zipfian run leaves room for, per loaded key.
 const NEW_KEYS_MAX: f64 = 100.0;
 /// Proportions are decimals: so far from 1 may their sum be by rounding.
@@ -363,19 +362,7 @@ fn content(reader: &Reader<'_>) -> Result<Content, YcsbError> {
 
 fn histogram(path: &str) -> Result<Lengths, YcsbError> {
     let path = Path::new(path);
-    let mut text = String::new();
-    // Asked before it is opened: opening a FIFO waits for a writer that may never come.
-    let regular = std::fs::metadata(path).and_then(|found| match found.is_file() {
-        true => Ok(()),
-        false => Err(std::io::Error::other("it is no regular file")),
-    });
-    regular
-        .and_then(|()| File::open(path))
-        .and_then(|file| file.take(HISTOGRAM_SIZE_MAX + 1).read_to_string(&mut text))
-        .and_then(|size| match size as u64 <= HISTOGRAM_SIZE_MAX {
-            true => Ok(()),
-            false => Err(std::io::Error::other("it is larger than 1 MiB")),
-        })
+    let text = read_plain_text(path, HISTOGRAM_SIZE_MAX)
         .map_err(|source| YcsbError::HistogramFile { path: path.to_owned(), source })?;
     Lengths::histogram(&text, FIELD_SIZE_MAX)
         .map_err(|source| YcsbError::Histogram { path: path.to_owned(), source })

@@ -5,13 +5,12 @@
 //! ISO 8859-1. Limits: 1 MiB a file.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+use units::{Bytes, read_plain};
 
-/// Largest file in bytes.
-const FILE_SIZE_MAX: u64 = 1 << 20;
+/// Largest file.
+const FILE_SIZE_MAX: Bytes = Bytes(1 << 20);
 
 /// Names and values, in the order of the names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub enum PropertiesError {
     },
     /// The file cannot be read.
     #[error(
-        "cannot read property file '{path}': {source}; name a readable file",
+        "cannot read property file '{path}': {source}; name a readable file of key=value lines",
         path = path.display()
     )]
     Read {
@@ -36,15 +35,6 @@ pub enum PropertiesError {
         path: PathBuf,
         /// Why.
         source: std::io::Error,
-    },
-    /// The file is too large.
-    #[error(
-        "property file '{path}' is larger than 1 MiB; name a file of key=value lines",
-        path = path.display()
-    )]
-    Size {
-        /// The file.
-        path: PathBuf,
     },
     /// A malformed escape.
     #[error("property file '{path}', line {line}: {source}", path = path.display())]
@@ -107,16 +97,7 @@ impl Properties {
     /// When the file cannot be read, is larger than 1 MiB or has a malformed escape.
     pub fn read_file(&mut self, path: &Path) -> Result<(), PropertiesError> {
         let read_error = |source| PropertiesError::Read { path: path.to_owned(), source };
-        let mut bytes = Vec::new();
-        // Asked before it is opened: opening a FIFO waits for a writer that may never come.
-        if !std::fs::metadata(path).map_err(read_error)?.is_file() {
-            return Err(read_error(std::io::Error::other("it is no regular file")));
-        }
-        let file = File::open(path).map_err(read_error)?;
-        file.take(FILE_SIZE_MAX + 1).read_to_end(&mut bytes).map_err(read_error)?;
-        if bytes.len() as u64 > FILE_SIZE_MAX {
-            return Err(PropertiesError::Size { path: path.to_owned() });
-        }
+        let bytes = read_plain(path, FILE_SIZE_MAX).map_err(read_error)?;
         self.parse(&bytes).map_err(|(line, source)| PropertiesError::File {
             path: path.to_owned(),
             line,
@@ -314,10 +295,10 @@ mod tests {
             assert!(error.contains("no regular file"), "{error}");
         }
         let large = directory.path().join("large");
-        std::fs::write(&large, vec![b'#'; FILE_SIZE_MAX as usize + 1]).unwrap();
-        let error = Properties::new().read_file(&large).unwrap_err();
-        assert!(matches!(error, PropertiesError::Size { .. }), "{error}");
-        std::fs::write(&large, vec![b'#'; FILE_SIZE_MAX as usize]).unwrap();
+        std::fs::write(&large, vec![b'#'; FILE_SIZE_MAX.0 as usize + 1]).unwrap();
+        let error = Properties::new().read_file(&large).unwrap_err().to_string();
+        assert!(error.contains("larger than 1.0 MiB"), "{error}");
+        std::fs::write(&large, vec![b'#'; FILE_SIZE_MAX.0 as usize]).unwrap();
         Properties::new().read_file(&large).unwrap();
     }
 

@@ -314,7 +314,7 @@ fn field_lengths_come_from_a_histogram_file() {
     let text = refused(&pairs);
     assert!(text.contains("hist.txt") && text.contains("line 3"), "{text}");
     std::fs::write(&path, vec![b' '; (1 << 20) + 1]).unwrap();
-    assert!(refused(&pairs).contains("1 MiB"));
+    assert!(refused(&pairs).contains("1.0 MiB"));
     // Neither is opened: the one has no end, the other would wait for ever.
     for special in [directory.path(), std::path::Path::new("/dev/zero")] {
         let pair = format!("fieldlengthhistogram={}", special.display());

@@ -53,7 +53,7 @@ pub(super) fn main(flags: &Flags, machine: &Machine, as_json: bool) -> Result<Ex
         });
         let value = json!({ "schema": 1, "sizes": table(), "host": host, "instance": instance });
         let text = serde_json::to_string_pretty(&value).map_err(Exit::environment)?;
-        output::print(&format!("{text}\n"))?;
+        output::data(&format!("{text}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = sizes();

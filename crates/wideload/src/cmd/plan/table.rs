@@ -11,9 +11,7 @@ use units::Bytes;
 
 pub(super) fn text(machine: &Machine, plans: &[Plan]) -> String {
     let texts: Vec<String> = plans.iter().map(one).collect();
-    let text = format!("{}\n\n{}", brief(machine), texts.join("\n"));
-    // A recorded machine may say anything; what would steer a terminal is shown as a question mark.
-    text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+    format!("{}\n\n{}", brief(machine), texts.join("\n"))
 }
 
 /// The machine in a few words.

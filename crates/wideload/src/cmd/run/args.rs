@@ -1,5 +1,6 @@
 //! The flags of `wideload run`.
 
+use crate::cmd::times;
 use clap::ValueEnum;
 use lab::layout::Policy;
 use stage::Place;
@@ -9,6 +10,14 @@ use units::{Count, CpuSet, Nanos, Rate};
 use wire::cql::{Compression, Consistency};
 
 const EXAMPLES: &str = "\
+Workloads, YCSB's core ones; keys are zipfian, and -p changes every part of them:
+  ycsb:a  update heavy: half reads, half updates
+  ycsb:b  read mostly: 95 % reads, 5 % updates
+  ycsb:c  read only
+  ycsb:d  read latest: 95 % reads of mostly the newest rows, 5 % inserts
+  ycsb:e  short ranges: 95 % scans of up to 100 rows, 5 % inserts
+  ycsb:f  read-modify-write: half reads, half reads followed by an update of the same row
+
 Examples:
   wideload run ycsb:a                                  # 64 threads, at the reference target
   wideload run ycsb:b --rate 20k/s --duration 30s      # open loop: latency at a load
@@ -38,7 +47,9 @@ impl FromStr for WarmUp {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.trim() {
             "auto" => Ok(Self::Auto),
-            time => time.parse().map(Self::For).map_err(|e| format!("{e}, or the word auto")),
+            time => {
+                times::of_run(time).map(Self::For).map_err(|e| format!("{e}, or the word auto"))
+            }
         }
     }
 }
@@ -120,7 +131,13 @@ pub(crate) struct Args {
     pub(crate) storage: StorageKind,
     /// A mock: every operation holds one lock of its reference target for so long, which bounds
     /// what an instance can do
-    #[arg(long, value_name = "TIME", conflicts_with = "target", help_heading = "Target")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = times::serial,
+        conflicts_with = "target",
+        help_heading = "Target"
+    )]
     pub(crate) serial: Option<Nanos>,
     /// Cpus of a target that is started, like 0-3,8, or with memory of NUMA node 0 only, like
     /// 0-7@0; given several times, so many instances are started, databases of their own that share
@@ -187,17 +204,23 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", conflicts_with = "duration", help_heading = "Load")]
     pub(crate) ops: Option<Count>,
     /// Measured time, like 30s [default: 10s]
-    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = times::of_run, help_heading = "Load")]
     pub(crate) duration: Option<Nanos>,
     /// Time before the measured window; auto: until throughput and latency are steady
     #[arg(long, value_name = "TIME|auto", default_value = "3s", help_heading = "Load")]
     pub(crate) warm: WarmUp,
     /// With --warm auto: measure after so long, steady or not [default: 4m]
-    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = times::of_run, help_heading = "Load")]
     pub(crate) warm_max: Option<Nanos>,
     /// Wait at most so long until a database has nothing left to do for its load, before each
     /// trial; one that was started for the run is flushed first. 0s does neither [default: 1m]
-    #[arg(long, value_name = "TIME", requires = "target", help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = times::of_run,
+        requires = "target",
+        help_heading = "Load"
+    )]
     pub(crate) settle: Option<Nanos>,
     /// Trials on the same rows, with seeds that count up; the median one by op/s is the result
     #[arg(
@@ -228,17 +251,23 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RATE", conflicts_with = "rate", help_heading = "Load")]
     pub(crate) throttle: Option<Rate>,
     /// Open loop: operations in flight at most; what is due beyond waits, and shows in lag and
-    /// response time
+    /// response time [default: 4096]
     #[arg(
         long,
         value_name = "N",
-        default_value = "4096",
         value_parser = clients,
+        conflicts_with = "threads",
         help_heading = "Load"
     )]
-    pub(crate) in_flight_max: u32,
+    pub(crate) in_flight_max: Option<u32>,
     /// An attempt without an answer for so long has failed
-    #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10s",
+        value_parser = times::of_operation,
+        help_heading = "Load"
+    )]
     pub(crate) timeout: Nanos,
     /// Further attempts at an operation that failed; service time runs from the first
     #[arg(
@@ -250,7 +279,13 @@ pub(crate) struct Args {
     )]
     pub(crate) retries: u32,
     /// End the run after so long without any success
-    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30s",
+        value_parser = times::of_run,
+        help_heading = "Load"
+    )]
     pub(crate) give_up: Nanos,
     /// Of all random choices: the same seed, plan and workers give the same operations
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
@@ -280,7 +315,13 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Output")]
     pub(crate) name: Option<String>,
     /// Length of the recorded intervals; ten times that after the first hour
-    #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "1s",
+        value_parser = times::of_operation,
+        help_heading = "Output"
+    )]
     pub(crate) interval: Nanos,
     /// Print the summary as JSON
     #[arg(long, help_heading = "Output")]

@@ -1,17 +1,16 @@
 //! Where the password comes from: a file, or the environment. Never the command line, which `ps`
 //! shows.
 
+use crate::output;
 use anyhow::{Context as _, bail};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use units::{Credentials, Secret};
+use units::{Bytes, Credentials, Secret, read_plain_text};
 
 const VARIABLE: &str = "WIDELOAD_PASSWORD";
-/// Longest password file in bytes.
-const SIZE_MAX: u64 = 4096;
+/// Longest password file.
+const SIZE_MAX: Bytes = Bytes(4096);
 
 /// Who to log in as, if anybody. Warns on stderr of a file that others may read.
 pub(crate) fn credentials(
@@ -23,8 +22,7 @@ pub(crate) fn credentials(
         (Some(file), _) => {
             let (password, warning) = read(file)?;
             if let Some(warning) = warning {
-                // A closed stderr is no reason to stop.
-                let _ = writeln!(std::io::stderr(), "{warning}");
+                output::tell(&warning);
             }
             password
         }
@@ -47,14 +45,14 @@ fn of_environment(word: OsString) -> anyhow::Result<Secret> {
 /// The first line of a file, and a warning where others than its owner may read it.
 fn read(path: &Path) -> anyhow::Result<(Secret, Option<String>)> {
     let shown = path.display();
-    let unread = || format!("cannot read --password-file {shown}; is it there, and yours to read?");
-    let file = File::open(path).with_context(unread)?;
-    let metadata = file.metadata().with_context(unread)?;
-    let mut text = String::new();
-    file.take(SIZE_MAX + 1).read_to_string(&mut text).with_context(unread)?;
-    if text.len() as u64 > SIZE_MAX {
-        bail!("--password-file {shown} is longer than {SIZE_MAX} bytes: give a file with one line");
-    }
+    let unread = || {
+        format!(
+            "cannot read --password-file {shown}; give a regular file that is yours to read, with \
+             the password in its first line, or set {VARIABLE}"
+        )
+    };
+    let text = read_plain_text(path, SIZE_MAX).with_context(unread)?;
+    let metadata = path.metadata().with_context(unread)?;
     let password = text.lines().next().unwrap_or_default();
     if password.is_empty() {
         bail!("--password-file {shown} has an empty first line: write the password there");
@@ -92,12 +90,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("password");
         let refused = || format!("{:#}", read(&path).unwrap_err());
-        assert!(refused().contains("is it there"));
-        for (text, named) in [("", "empty"), ("\nword\n", "empty"), (&"x".repeat(4097), "longer")] {
+        assert!(refused().contains("yours to read"));
+        for (text, named) in [("", "empty"), ("\nword\n", "empty"), (&"x".repeat(4097), "larger")] {
             std::fs::write(&path, text).unwrap();
             assert!(refused().contains(named) && refused().contains("--password-file"));
         }
         std::fs::write(&path, b"\xff\n").unwrap();
         assert!(refused().contains("--password-file"));
+        let endless = format!("{:#}", read(Path::new("/dev/zero")).unwrap_err());
+        assert!(endless.contains("regular file"), "{endless}");
     }
 }

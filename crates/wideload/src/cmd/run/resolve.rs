@@ -4,6 +4,7 @@ use super::args::{Args, ArrivalKind, StorageKind, WaitKind, WarmUp};
 use super::password;
 use super::recorded::recorded;
 use crate::exit::Exit;
+use crate::output;
 use anyhow::{Context as _, anyhow, bail};
 use drive::{Amount, Arrivals, Load, TableName, Wait};
 use lab::layout::{Asked, Database, lay_out};
@@ -12,16 +13,16 @@ use machine::layout::Order;
 use machine::{Machine, client_and_target_cpus, one_per_core};
 use serde_json::{Map, Value};
 use stage::Place;
-use std::io::Write as _;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use units::{Bytes, CpuSet, Nanos, Rate};
+use units::{Bytes, CpuSet, Nanos, NumaSet, Rate};
 use wire::cql::Protocol;
 use workload::ycsb::{self, Properties, YcsbPlan};
 
 /// Native defaults (design section 7).
 const THREADS: u32 = 64;
+const IN_FLIGHT_MAX: u32 = 4096;
 const DURATION: Nanos = Nanos::from_secs(10);
 const WARM_MAX: Nanos = Nanos::from_secs(240);
 const SETTLE: Nanos = Nanos::from_secs(60);
@@ -48,8 +49,7 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
     let databases = cpus.places.len().max(1);
     let YcsbPlan { plan, settings, notices } = plan(args, databases).map_err(Exit::usage)?;
     for notice in &notices {
-        // A closed stderr is no reason to stop.
-        let _ = writeln!(std::io::stderr(), "notice: {notice}");
+        output::tell(&format!("notice: {notice}"));
     }
     let load = load(args, &settings).map_err(Exit::usage)?;
     let wait = match (args.wait, cpus.shared) {
@@ -182,6 +182,11 @@ pub(crate) fn check_host(host: &str) -> anyhow::Result<()> {
     }
 }
 
+/// That there is such a workload.
+pub(crate) fn workload(args: &Args) -> anyhow::Result<()> {
+    plan(args, 1).map(drop)
+}
+
 fn plan(args: &Args, databases: usize) -> anyhow::Result<YcsbPlan> {
     let Some(name) = args.workload.strip_prefix("ycsb:") else {
         bail!(
@@ -218,8 +223,11 @@ fn load(args: &Args, settings: &ycsb::Settings) -> anyhow::Result<Load> {
         Some(rate) => Arrivals::Open {
             rate,
             poisson: args.arrivals == ArrivalKind::Poisson,
-            in_flight_max: threads.unwrap_or(args.in_flight_max).min(args.in_flight_max) as usize,
+            in_flight_max: args.in_flight_max.or(threads).unwrap_or(IN_FLIGHT_MAX) as usize,
         },
+        None if args.in_flight_max.is_some() => {
+            bail!("--in-flight-max bounds an open loop: give --rate, or --threads instead")
+        }
         None => Arrivals::Closed {
             threads: threads.unwrap_or(THREADS) as usize,
             throttle: args.throttle,
@@ -288,6 +296,7 @@ fn cpus(args: &Args, machine: &Machine) -> Result<Cpus, Exit> {
             return Err(LabError::Cpus { flag, asked, allowed }.into());
         }
     }
+    check_memory_of(&args.target_cpus, machine)?;
     let local = is_started(args) || args.target.iter().all(|host| is_loopback(host));
     let split = client_and_target_cpus(machine, allowed);
     let placed = union(&args.target_cpus);
@@ -329,6 +338,29 @@ fn cpus(args: &Args, machine: &Machine) -> Result<Cpus, Exit> {
     };
     let shared = is_started(args) && !client.intersection(&union(&places)).is_empty();
     Ok(Cpus { client, places, shared })
+}
+
+/// That this machine has the NUMA nodes, with memory that this process may use.
+fn check_memory_of(places: &[Place], machine: &Machine) -> Result<(), Exit> {
+    let usable: NumaSet = machine
+        .numa
+        .iter()
+        .filter(|numa| numa.allowed && numa.memory_bytes != Some(0))
+        .map(|numa| numa.id)
+        .collect();
+    for place in places {
+        let lacking = place.memory.numas().map(|numas| numas.difference(&usable));
+        if let Some(lacking) = lacking.filter(|lacking| !lacking.is_empty()) {
+            let there = match usable.is_empty() {
+                true => "this host shows none: leave out what is behind the @".to_owned(),
+                false => format!("there is memory of {usable}"),
+            };
+            return Err(Exit::usage(anyhow!(
+                "--target-cpus {place}: no memory of NUMA node {lacking} can be used; {there}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The cpus of all places.

@@ -1,0 +1,22 @@
+//! The data of cassandra-stress, bit for bit: seeds -> keys, values, and the distributions that
+//! choose them.
+//!
+//! Pure functions into the caller's buffers; nothing allocates per operation.
+//!
+//! Counted by callgrind (release build): a key of 10 bytes takes 78 instructions, the fold of it to
+//! the seed of its columns 87, five values of 34 bytes 934; in all 84 ns on one cpu of a shared
+//! 2-cpu AMD EPYC virtual machine.
+
+mod distribution;
+mod java_random;
+mod logarithm;
+mod normal;
+mod population;
+mod predefined;
+mod xorshift;
+
+pub use distribution::{Distribution, DistributionError, DistributionProblem, DrawState, Ratio};
+pub use java_random::JavaRandom;
+pub use population::{Population, Seeds, Sequence, SequenceError};
+pub use predefined::{BlobGenerator, KeyGenerator, column_names, fold_bytes, salt};
+pub use xorshift::Xorshift;
