@@ -2,9 +2,9 @@
 //! and a test double; it is not a database, and a result on it says nothing about Apache Cassandra
 //! or any other.
 //!
-//! Bytes of the native protocol v4 or v5 in, answers out ([`Session`], without I/O); [`Server`] is its
-//! sockets. Drivers see one instance of Cassandra 3.11 (`release_version` 3.11.0-wideload) with one
-//! token.
+//! Bytes of the native protocol v4 or v5 in, answers out ([`Session`], without I/O); [`Server`] is
+//! its sockets. Drivers see one instance of Cassandra 3.11 (`release_version` 3.11.0-wideload) with
+//! one token.
 //!
 //! How it differs from Cassandra:
 //! - One instance, rows in memory only: no commit log, no disk, no replication, hints or repair. A

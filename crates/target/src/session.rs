@@ -2,8 +2,8 @@
 //!
 //! [`Session::receive`] takes what has arrived, answers every whole frame in order into the send
 //! buffer, and says how much it consumed. Behind the answer to STARTUP frames lie in segments (v5)
-//! or have compressed bodies (v4), as the client has asked. An answer that fails half-way is cut off and replaced by
-//! an ERROR frame.
+//! or have compressed bodies (v4), as the client has asked. An answer that fails half-way is cut
+//! off and replaced by an ERROR frame.
 
 use crate::counters::{Counter, Counters};
 use crate::engine::{Engine, Storage};
@@ -432,7 +432,8 @@ impl Session {
         self.known.insert(id, compiled);
     }
 
-    /// Drivers that begin with another version look for these words, and come back with a lower one.
+    /// Drivers that begin with another version look for these words, and come back with a lower
+    /// one.
     fn refuse_version(&self, version: u8, received: &[u8], out: &mut Vec<u8>) {
         let text = match version & RESPONSE {
             0 if self.version.is_none() => format!(

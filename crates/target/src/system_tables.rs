@@ -129,8 +129,8 @@ fn put_local(engine: &Engine) -> Result<(), CqlError> {
          native_protocol_version, \
          partitioner, rack, release_version, rpc_address, schema_version, tokens) VALUES ('local', \
          'COMPLETED', '{address}', 'wideload reference target', '{CQL_VERSION}', 'datacenter1', \
-         {generation}, {id}, '{address}', '{protocol}', '{PARTITIONER}', 'rack1', '{RELEASE_VERSION}', \
-         '{address}', uuid(), {{'{}'}})",
+         {generation}, {id}, '{address}', '{protocol}', '{PARTITIONER}', 'rack1', \
+         '{RELEASE_VERSION}', '{address}', uuid(), {{'{}'}})",
         i64::MIN
     ))?;
     let storage = format!("{:?}", engine.config.storage).to_lowercase();

@@ -1,5 +1,5 @@
-//! Protocol v5 and compression at the reference target, without sockets: the handshake as it stands,
-//! everything behind it in segments or with compressed bodies.
+//! Protocol v5 and compression at the reference target, without sockets: the handshake as it
+//! stands, everything behind it in segments or with compressed bodies.
 // Helpers of a test may fail as the test itself may.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
