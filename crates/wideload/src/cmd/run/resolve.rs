@@ -43,7 +43,6 @@ const WARM_MAX_MIN: Nanos = Nanos::from_secs(10);
 
 pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
     check(args).map_err(Exit::usage)?;
-    let protocol = Protocol::new(args.protocol, args.compression).map_err(Exit::usage)?;
     let machine = Machine::read(Path::new("/")).map_err(LabError::from)?;
     let cpus = cpus(args, &machine)?;
     let databases = cpus.places.len().max(1);
@@ -86,7 +85,7 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         connections: drive::connections(wanted, workers / databases),
         wait,
         consistency: args.consistency,
-        protocol,
+        protocol: Protocol::new(args.protocol, args.compression).map_err(Exit::usage)?,
         timeout: args.timeout,
         retries: args.retries,
         load_retries: args.retries.max(settings.insertion_retry_limit),
