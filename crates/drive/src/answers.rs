@@ -122,7 +122,10 @@ impl<W: Witness> Taker<'_, W> {
     /// no more are taken.
     #[inline]
     fn take(&mut self, received: &[u8], at: Nanos) -> (usize, Pause) {
-        let Self { setup, roster, operations, key, state, streams } = self;
+        // Not by way of `self`: the loop needs all registers.
+        let (setup, roster, state) = (self.setup, self.roster, self.state);
+        let operations = &mut *self.operations;
+        let (key, streams) = (&mut *self.key, &mut *self.streams);
         let mut rest = received;
         let pause = loop {
             let header = match Header::decode(rest) {

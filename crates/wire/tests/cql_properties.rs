@@ -176,6 +176,27 @@ proptest! {
     }
 
     #[test]
+    fn rows_are_counted_behind_a_new_metadata_id(flags in 0i32..16, id in vec(any::<u8>(), 0..20)) {
+        let mut body = Vec::new();
+        put::i32(&mut body, wire::cql::response::result_kind::ROWS);
+        // Without the metadata themselves; a server that changes them sends them too.
+        put::i32(&mut body, flags | 4);
+        put::i32(&mut body, 1);
+        if flags & 2 != 0 {
+            put::bytes(&mut body, Some(b"page"));
+        }
+        if flags & 8 != 0 {
+            put::short_bytes(&mut body, &id);
+        }
+        put::i32(&mut body, 1);
+        let cells_offset = body.len();
+        put::bytes(&mut body, Some(b"cell"));
+        let header = Header::response(3, Opcode::Result).at(5);
+        let expected = Reply::Rows { count: 1, cells_offset, column_count: 1 };
+        prop_assert_eq!(classify(&header, &body), Ok(expected));
+    }
+
+    #[test]
     fn hostile_bytes_are_refused_not_fatal(
         opcode in any::<u8>(),
         flags in any::<u8>(),

@@ -396,7 +396,8 @@ pub fn classify(header: &Header, body: &[u8]) -> Result<Reply, DecodeError> {
         return Ok(Reply::Void);
     }
     let flags = cursor.i32("metadata flags")?;
-    if flags & rows_flags::NO_METADATA == 0 {
+    let bare = rows_flags::NO_METADATA;
+    if flags & (bare | rows_flags::METADATA_CHANGED) != bare {
         return classify_with_metadata(header, body);
     }
     let column_count = cursor.count(0, "number of columns")?;
