@@ -5,7 +5,7 @@
 //! (`CassandraCQLClient.java`): reads and scans of all fields select everything, an update names
 //! the fields that it sets, an insert names all.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use wire::cql::request::PreparedRef;
 use wire::cql::response::Prepared;
@@ -34,6 +34,39 @@ impl TableName {
     #[must_use]
     pub fn quoted(&self) -> String {
         format!("{}.{}", identifier(&self.keyspace), identifier(&self.table))
+    }
+}
+
+/// Consistency levels of a plan's statements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Levels {
+    /// Of reads and scans.
+    pub read: Consistency,
+    /// Of updates and inserts.
+    pub write: Consistency,
+}
+
+impl From<Consistency> for Levels {
+    fn from(level: Consistency) -> Self {
+        Self { read: level, write: level }
+    }
+}
+
+impl fmt::Display for Levels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self { read, write } if read == write => write!(f, "{read}"),
+            Self { read, write } => write!(f, "{read} for reads, {write} for writes"),
+        }
+    }
+}
+
+impl Levels {
+    fn of(&self, action: Action) -> Consistency {
+        match action {
+            Action::Read | Action::Scan => self.read,
+            Action::Update | Action::Insert => self.write,
+        }
     }
 }
 
@@ -152,11 +185,11 @@ impl Encoder {
         plan: Arc<Plan>,
         table: &TableName,
         ids: &[Vec<u8>],
-        consistency: Consistency,
+        levels: impl Into<Levels>,
     ) -> Self {
         let bare = |id: &Vec<u8>| PreparedId { id: id.clone(), metadata_id: Vec::new() };
         let ids: Vec<_> = ids.iter().map(bare).collect();
-        Self::speaking(Protocol::default(), plan, table, &ids, consistency)
+        Self::speaking(Protocol::default(), plan, table, &ids, levels)
     }
 
     /// For statements that were prepared in this protocol, in the order of the plan's.
@@ -166,8 +199,9 @@ impl Encoder {
         plan: Arc<Plan>,
         table: &TableName,
         ids: &[PreparedId],
-        consistency: Consistency,
+        levels: impl Into<Levels>,
     ) -> Self {
+        let levels = levels.into();
         let texts = statement_texts(&plan, table);
         let statements: Vec<_> = plan
             .statements
@@ -181,8 +215,9 @@ impl Encoder {
                     Action::Update | Action::Insert => statement.columns.len() + 1,
                 };
                 let (version, prepared) = (protocol.version(), PreparedRef { id, metadata_id });
+                let level = levels.of(statement.action);
                 Executable {
-                    template: ExecuteTemplate::new(version, prepared, consistency, values as u16),
+                    template: ExecuteTemplate::new(version, prepared, level, values as u16),
                     statement: statement.clone(),
                     text,
                     id: id.clone(),

@@ -33,7 +33,8 @@ mod worker;
 
 pub use control::{Control, ControlError};
 pub use cql::{
-    Encoder, PreparedId, TableName, create_keyspace, create_table, identifier, statement_texts,
+    Encoder, Levels, PreparedId, TableName, create_keyspace, create_table, identifier,
+    statement_texts,
 };
 pub use exchange::WorkerUsage;
 pub use handshake::Refusal;

@@ -57,6 +57,9 @@ pub struct Load {
     pub amount: Amount,
     /// Unmeasured time before the window: all of it, or at most so much where the observer ends it.
     pub warm: Nanos,
+    /// Nothing is begun that falls due later than so long after the start of the window, whatever
+    /// the amount.
+    pub limit: Option<Nanos>,
 }
 
 impl Arrivals {

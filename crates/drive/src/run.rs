@@ -557,6 +557,6 @@ impl Load {
     #[must_use]
     pub fn every_key(threads: usize) -> Self {
         let arrivals = Arrivals::Closed { threads, throttle: None };
-        Self { arrivals, amount: Amount::EveryKey, warm: Nanos::ZERO }
+        Self { arrivals, amount: Amount::EveryKey, warm: Nanos::ZERO, limit: None }
     }
 }

@@ -23,21 +23,29 @@ impl Window {
     #[must_use]
     pub fn of(load: &Load, begin: Nanos) -> Self {
         let start = begin + load.warm;
-        let end = match (load.amount, load.arrivals) {
-            (Amount::Duration(duration), _) => Some(start + duration),
-            (Amount::Ops(ops), Arrivals::Open { rate, .. }) => {
-                let ns = u128::from(ops) * u128::from(rate.per_ns()) / u128::from(rate.events());
-                Some(start + Nanos(u64::try_from(ns).unwrap_or(u64::MAX)))
-            }
-            _ => None,
+        let length = match (length(load), load.limit) {
+            (Some(length), Some(limit)) => Some(length.min(limit)),
+            (length, limit) => length.or(limit),
         };
-        Self { begin, start, end }
+        Self { begin, start, end: length.map(|length| start + length) }
     }
 
     /// The same, as long, with a warm-up that ends at `start`.
     pub(crate) fn starting(&self, start: Nanos) -> Self {
         let end = self.end.map(|end| start + end.since(self.start));
         Self { start, end, ..*self }
+    }
+}
+
+/// How long the amount of a load takes, where it is known beforehand.
+fn length(load: &Load) -> Option<Nanos> {
+    match (load.amount, load.arrivals) {
+        (Amount::Duration(duration), _) => Some(duration),
+        (Amount::Ops(ops), Arrivals::Open { rate, .. }) => {
+            let ns = u128::from(ops) * u128::from(rate.per_ns()) / u128::from(rate.events());
+            Some(Nanos(u64::try_from(ns).unwrap_or(u64::MAX)))
+        }
+        _ => None,
     }
 }
 
@@ -67,6 +75,8 @@ pub(crate) struct Source {
     settled: bool,
     /// Measured operations left; `u64::MAX` where time or keys end it.
     left: u64,
+    /// The window ends the load although operations are left.
+    limited: bool,
     /// Nothing scheduled from then on is begun.
     cut: Nanos,
     ended: bool,
@@ -110,7 +120,9 @@ impl Source {
             Amount::Duration(_) | Amount::EveryKey => u64::MAX,
         };
         let (horizon, settled) = (window.start, true);
-        Self { kind, window, horizon, settled, left, cut: Nanos::MAX, ended: false }
+        let by_amount = length(load).unwrap_or(Nanos::MAX);
+        let limited = load.limit.is_some_and(|limit| limit < by_amount);
+        Self { kind, window, horizon, settled, left, limited, cut: Nanos::MAX, ended: false }
     }
 
     /// The window starts at `horizon` or later, and is not known yet.
@@ -169,7 +181,8 @@ impl Source {
         let measured = scheduled >= self.horizon;
         // A schedule with an amount ends with its amount, whatever rounding does to the end of the
         // window.
-        let over = self.left == u64::MAX && self.window.end.is_some_and(|end| scheduled >= end);
+        let by_time = self.left == u64::MAX || self.limited;
+        let over = by_time && self.window.end.is_some_and(|end| scheduled >= end);
         if scheduled >= self.cut || measured && (over || self.left == 0) {
             self.ended = true;
             return None;
@@ -252,7 +265,7 @@ mod tests {
     use super::*;
 
     fn load(arrivals: Arrivals, amount: Amount) -> Load {
-        Load { arrivals, amount, warm: Nanos::from_millis(100) }
+        Load { arrivals, amount, warm: Nanos::from_millis(100), limit: None }
     }
 
     fn drain(source: &mut Source) -> (u64, u64) {
@@ -286,6 +299,27 @@ mod tests {
         let measured: Vec<_> =
             (0..2).map(|w| drain(&mut Source::new(&load, window, 1, w, 2)).1).collect();
         assert_eq!(measured, [501, 500]);
+    }
+
+    #[test]
+    fn a_limit_ends_what_would_take_longer() {
+        let (second, rate) = (Nanos::from_secs(1), "10k/s".parse().unwrap());
+        let open = Arrivals::Open { rate, poisson: false, in_flight_max: 10 };
+        // A client is ready again after 100 us.
+        let closed = Arrivals::Closed { threads: 1, throttle: None };
+        for (arrivals, amount, limit, measured) in [
+            (closed, Amount::Ops(50_000), second, 10_000),
+            (closed, Amount::Ops(500), second, 500),
+            (closed, Amount::EveryKey, second, 10_000),
+            (open, Amount::Ops(50_000), second, 10_000),
+            (open, Amount::Ops(500), second, 500),
+            (open, Amount::Duration(Nanos::from_secs(3)), second, 10_000),
+            (open, Amount::Duration(Nanos::from_millis(500)), second, 5000),
+        ] {
+            let load = Load { limit: Some(limit), ..load(arrivals, amount) };
+            let mut source = Source::new(&load, Window::of(&load, Nanos(7)), 1, 0, 1);
+            assert_eq!(drain(&mut source).1, measured, "{arrivals:?} {amount:?}");
+        }
     }
 
     /// Operations begun before the window was known, then all others, for one worker.

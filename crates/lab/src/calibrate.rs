@@ -139,10 +139,10 @@ fn trial(bench: &Bench, plan: &Arc<Plan>, threads: usize, length: Nanos, out: Pa
         warm_until_steady: false,
         settle: Nanos::ZERO,
         repeat: 1,
-        load: Load { arrivals, amount: Amount::Duration(length), warm: WARM },
+        load: Load { arrivals, amount: Amount::Duration(length), warm: WARM, limit: None },
         connections: drive::connections(workers, workers),
         wait: Wait::Spin,
-        consistency: Consistency::LocalOne,
+        consistency: Consistency::LocalOne.into(),
         protocol: Protocol::default(),
         timeout: Nanos::from_secs(5),
         retries: 0,
@@ -158,6 +158,7 @@ fn trial(bench: &Bench, plan: &Arc<Plan>, threads: usize, length: Nanos, out: Pa
         settings: Map::new(),
         host: Value::Null,
         forewarned: Vec::new(),
+        foreign: None,
     }
 }
 

@@ -9,6 +9,7 @@
 
 use crate::error::LabError;
 use crate::filling::{Filling, Keeper};
+use crate::foreign;
 use crate::live::Live;
 use crate::marker::{self, Marker, Shape};
 use crate::provision::Provisioned;
@@ -134,7 +135,7 @@ fn own(
     }
     Ok(Prepared {
         ids: Vec::new(),
-        filling: Some(Filling::whole(trial, None)),
+        filling: (!trial.loads()).then(|| Filling::whole(trial, None)),
         version: None,
         addresses: addresses.to_vec(),
         ring: None,
@@ -163,7 +164,14 @@ fn running(
     let version = Some(admin.versions()?.join(", ")).filter(|version| !version.is_empty());
     let mut caveats = Vec::new();
     let found = Found::of(trial, &admin)?;
-    let rows = found.rows(trial, &admin, live, &mut caveats)?;
+    let rows = match trial.foreign {
+        Some(_) if found.mock => None,
+        Some(foreign) => {
+            caveats.extend(foreign::table(trial, foreign, &admin, found.table)?);
+            None
+        }
+        None => found.rows(trial, &admin, live, &mut caveats)?,
+    };
     let ring = hosts(trial, &admin, &mut caveats)?;
     let addresses = ring.hosts.iter().map(|host| host.address).collect();
     let datacenter = Some(admin.datacenter().to_owned()).filter(|name| !name.is_empty());
@@ -229,7 +237,8 @@ impl Found {
         }
         let mock = is_mock(admin)?;
         let table = columns_fit(trial, admin)?;
-        let marker = if mock { None } else { marker::read(admin, &trial.table)? };
+        let unmarked = mock || trial.foreign.is_some();
+        let marker = if unmarked { None } else { marker::read(admin, &trial.table)? };
         Ok(Self { table, marker, mock })
     }
 
@@ -257,7 +266,7 @@ impl Found {
         if self.mock {
             return Ok(if trial.load_choice == LoadChoice::Load { all(false) } else { None });
         }
-        let Some(marker) = self.marker else { return foreign(trial, admin, all(false), caveats) };
+        let Some(marker) = self.marker else { return unmarked(trial, admin, all(false), caveats) };
         if marker.shape != shape {
             return Err(LabError::OtherShape {
                 table: trial.table.quoted(),
@@ -275,7 +284,7 @@ impl Found {
                 Ok(None)
             }
             LoadChoice::Undecided if marker.missing.is_empty() => {
-                let (found, probed) = probe(trial, admin)?;
+                let Probed { found, of: probed } = probe(trial, admin)?;
                 if found < probed {
                     let table = trial.table.quoted();
                     return Err(LabError::RowsMissing { table, lacking: probed - found, probed });
@@ -312,7 +321,7 @@ impl Found {
 
 /// A table without a marker: somebody else's. It may be read when the rows are there; to write to
 /// it takes a word of the user.
-fn foreign(
+fn unmarked(
     trial: &Trial,
     admin: &Admin,
     all: Option<Rows>,
@@ -327,7 +336,7 @@ fn foreign(
         LoadChoice::Load => (all, "its rows were loaded over those that were there"),
         LoadChoice::Skip => (None, "nothing says that its rows are those of this workload"),
         LoadChoice::Undecided => {
-            let (found, probed) = probe(trial, admin)?;
+            let Probed { found, of: probed } = probe(trial, admin)?;
             match (found == probed, trial.write_into_existing) {
                 (true, _) => (None, "that its rows fit was found only by looking for some keys"),
                 (false, true) => (all, "its rows were loaded beside those that were there"),
@@ -355,9 +364,14 @@ fn partial(marker: &Marker, records: u64) -> String {
     format!("An earlier load did not end: {missing} of {records} rows are not known to be there.")
 }
 
-/// Looks for up to 1000 keys, evenly over all that the load writes: how many there are, and how
-/// many were looked for.
-fn probe(trial: &Trial, admin: &Admin) -> Result<(usize, usize), LabError> {
+/// How many keys there are, of so many that were looked for.
+pub(crate) struct Probed {
+    pub(crate) found: usize,
+    pub(crate) of: usize,
+}
+
+/// Looks for up to 1000 keys, evenly over all that the load writes.
+pub(crate) fn probe(trial: &Trial, admin: &Admin) -> Result<Probed, LabError> {
     let keys = &trial.plan.keys;
     let (count, last) = (keys.loaded.min(PROBES), u128::from(keys.loaded.saturating_sub(1)));
     let mut text = vec![0; trial.plan.key_size_max()];
@@ -371,7 +385,7 @@ fn probe(trial: &Trial, admin: &Admin) -> Result<(usize, usize), LabError> {
     let key = identifier(&trial.plan.schema.key_column);
     let query = format!("SELECT {key} FROM {} WHERE {key} = ?", trial.table.quoted());
     let probed = wanted.len();
-    Ok((admin.count_found(&query, wanted)?, probed))
+    Ok(Probed { found: admin.count_found(&query, wanted)?, of: probed })
 }
 
 /// Whether the table exists; an error when it does and its columns are not the plan's.

@@ -28,7 +28,7 @@ pub(crate) fn analyzed_load(load: &Load, driven: &Driven) -> analyze::Load {
         Arrivals::Open { rate, .. } => analyze::Load::Open {
             rate_s: rate.per_s(),
             scheduled: match (driven.ended, load.amount) {
-                (Ended::Completed, Amount::Ops(ops)) => ops,
+                (Ended::Completed, Amount::Ops(ops)) if load.limit.is_none() => ops,
                 _ => outcomes(driven).total(),
             },
             done_in_window: driven.usage.iter().map(|u| u.done_in_window).sum(),

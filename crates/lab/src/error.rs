@@ -166,6 +166,11 @@ pub enum LabError {
     /// Nothing to read.
     #[error("{table} does not exist on this target: leave out --skip-load to create and load it")]
     TableMissing { table: String },
+    /// Another tool's table is not there, and it would not make it either.
+    #[error(
+        "{table} does not exist on this target; make it with --create, or by yourself: {create}"
+    )]
+    ForeignMissing { table: String, create: String },
     /// Hosts of a target give different ids for a statement.
     #[error(
         "the hosts of --target prepare '{statement}' under different ids; are they one cluster of \
@@ -291,6 +296,7 @@ impl LabError {
                 | ConnectError::Datacenter { .. },
             )
             | Self::TableMissing { .. }
+            | Self::ForeignMissing { .. }
             | Self::Ids { .. }
             | Self::RunDir(RunDirError::NotEmpty { .. } | RunDirError::NotDirectory { .. })
             | Self::Control(ControlError::Refused { .. } | ControlError::NotLetIn { .. }) => 2,

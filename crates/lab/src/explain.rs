@@ -39,7 +39,7 @@ pub fn explain(trial: &Trial) -> String {
     for statement in statement_texts(plan, &trial.table) {
         line("prepare", statement);
     }
-    for operation in &plan.run {
+    for operation in trial.operations() {
         line("operation", format!("{} {:.4} %", operation.name, operation.weight * 100.0));
     }
     if trial.settle > Nanos::ZERO && !matches!(trial.target, TargetChoice::Reference { .. }) {

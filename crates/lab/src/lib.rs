@@ -5,6 +5,7 @@
 //! directory. Phases: provision -> create -> load -> warm -> run -> drain -> collect; whatever was
 //! started is stopped on every way out.
 
+pub mod basic;
 mod calibrate;
 mod calibration;
 mod capture;
@@ -18,6 +19,8 @@ mod error;
 pub mod experiment;
 mod explain;
 mod filling;
+mod foreign;
+mod kept;
 pub mod layout;
 mod live;
 mod local_target;
@@ -45,10 +48,10 @@ pub use calibration::{
 pub use caveats::STAND_IN;
 pub use error::LabError;
 pub use explain::explain;
-pub use live::{Live, LiveInterval};
+pub use live::{Live, LiveInterval, Total};
 pub use plans::{MachineSource, Plan, PlanAsked, PlanError, machine_of, plans};
 pub use preflight::{
     Asked, AskedTarget, Checked, preflight, told_by_check, told_by_check_of_start,
 };
 pub use provision::{Storage, TargetChoice};
-pub use trial::{Finished, LoadChoice, Trial, run};
+pub use trial::{Finished, Foreign, LoadChoice, Trial, run};

@@ -1,7 +1,7 @@
 //! What people see of a trial while it goes on: events in, and whatever shows them.
 
-use drive::Window;
-use record::Latency;
+use drive::{Driven, OpDone, Window};
+use record::{IntervalRecord, Latency, OpNames};
 use std::path::Path;
 use units::Nanos;
 
@@ -18,6 +18,21 @@ pub struct LiveInterval<'a> {
     pub length: Nanos,
     /// Operations in flight at its end.
     pub in_flight: usize,
+    /// Of the operations in `record`, in their order.
+    pub names: &'a [OpNames],
+    /// All that was recorded in it.
+    pub record: &'a IntervalRecord,
+}
+
+/// What a trial has measured, before anything is concluded from it.
+#[derive(Debug)]
+pub struct Total<'a> {
+    /// Of the operations, in their order.
+    pub names: &'a [OpNames],
+    /// All of it.
+    pub driven: &'a Driven,
+    /// Single operations, where they were to be kept: by worker, in the order of their ends.
+    pub single: &'a [OpDone],
 }
 
 /// Shows people what goes on. All calls come from the thread that called [`crate::run`].
@@ -37,4 +52,6 @@ pub trait Live {
     fn running(&mut self, now: Nanos, window: &Window);
     /// An interval is over.
     fn interval(&mut self, interval: &LiveInterval<'_>);
+    /// A trial is over, and this is what it measured.
+    fn total(&mut self, _total: &Total<'_>) {}
 }

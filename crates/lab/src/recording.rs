@@ -228,6 +228,8 @@ impl Observer for Recording<'_> {
             errors,
             length,
             in_flight: interval.usage.iter().map(|u| u.in_flight).sum(),
+            names: self.names,
+            record: interval.record,
         });
         self.write(&interval).map_err(io::Error::other)
     }

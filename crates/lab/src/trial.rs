@@ -14,14 +14,15 @@ use crate::compactions;
 use crate::course::Course;
 use crate::driven::{analyzed_load, client_cost, op_names, verdict, write_total};
 use crate::error::LabError;
-use crate::live::Live;
+use crate::kept::Kept;
+use crate::live::{Live, Total};
 use crate::provision::{Provisioned, TargetChoice};
 use crate::recording::{Recorded, Recording};
 use crate::repeats::{self, Done};
 use crate::ring_watch;
 use crate::settle::{self, Gate};
 use analyze::figures;
-use drive::{Arrivals, Drive, Driven, Ended, Load, TableName, Unwitnessed, Wait};
+use drive::{Arrivals, Drive, Driven, Ended, Levels, Load, TableName, Unwitnessed, Wait};
 use record::hlog::Intervals;
 use record::manifest::{Manifest, Verdict};
 use record::run_dir::BLOCKS_CSV;
@@ -35,8 +36,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{CpuSet, Credentials, Nanos, clock};
-use wire::cql::{Consistency, Protocol};
-use workload::Plan;
+use wire::cql::Protocol;
+use workload::{Operation, Plan};
 
 /// Whether the table is filled first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +87,7 @@ pub struct Trial {
     /// How workers wait.
     pub wait: Wait,
     /// Of every statement.
-    pub consistency: Consistency,
+    pub consistency: Levels,
     /// Of the load's connections.
     pub protocol: Protocol,
     /// Of an attempt.
@@ -117,6 +118,20 @@ pub struct Trial {
     pub host: Value,
     /// Reasons to trust its numbers less that are known before it begins.
     pub forewarned: Vec<Caveat>,
+    /// It is driven as another tool does it, on that tool's table.
+    pub foreign: Option<Foreign>,
+}
+
+/// What is different where another tool's table is driven: it has no marker and gets none, and
+/// nothing is loaded before the load that is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Foreign {
+    /// The load phase is what is measured.
+    pub loads: bool,
+    /// Keyspace and table are created where they are missing; else they have to be there.
+    pub creates: bool,
+    /// So many operations are kept one by one; 0 keeps none.
+    pub keeps: u64,
 }
 
 impl Trial {
@@ -124,6 +139,18 @@ impl Trial {
     #[must_use]
     pub fn target_cpus(&self) -> CpuSet {
         self.places.iter().fold(CpuSet::default(), |all, place| all.union(&place.cpus))
+    }
+
+    /// The operations that are measured.
+    #[must_use]
+    pub fn operations(&self) -> &[Operation] {
+        if self.loads() { &self.plan.load } else { &self.plan.run }
+    }
+
+    /// Whether the load phase is what is measured.
+    #[must_use]
+    pub fn loads(&self) -> bool {
+        self.foreign.is_some_and(|foreign| foreign.loads)
     }
 
     /// So many databases the target is, which know nothing of each other.
@@ -193,6 +220,8 @@ struct Running<'a> {
     number: u32,
     /// It has said how it ended.
     ended: bool,
+    /// Single operations of the trial that goes on, where they are wanted.
+    kept: Vec<Kept>,
     /// Why nothing is said about the last trial's steadiness.
     too_short: Option<String>,
     live: &'a mut dyn Live,
@@ -233,6 +262,7 @@ impl<'a> Running<'a> {
             of_experiment,
             number,
             ended,
+            kept: Vec::new(),
             too_short: None,
             live,
             stop,
@@ -316,7 +346,7 @@ impl<'a> Running<'a> {
         if let Some(settled) = &settled {
             manifest.phases.insert("settle".to_owned(), settled.phase());
         }
-        let names = op_names(&self.trial.plan.run);
+        let names = op_names(self.trial.operations());
         let driven = self.drive(ready, &trial_dir, &names, inserted, halt);
         let (driven, recorded, host) = match driven {
             Ok(driven) => driven,
@@ -389,7 +419,7 @@ impl<'a> Running<'a> {
         let workers = drive::workers(cpus.len(), &trial.load.arrivals, trial.databases());
         Drive {
             encoder: ready.encoder.clone(),
-            load_keys: false,
+            load_keys: trial.loads(),
             load: trial.load,
             databases: ready.databases.clone(),
             credentials: trial.credentials.clone(),
@@ -399,8 +429,8 @@ impl<'a> Running<'a> {
             inserted: Vec::new(),
             intervals: Intervals::of(trial.interval),
             timeout: trial.timeout,
-            retries: trial.retries,
-            retry_pause: Nanos::ZERO,
+            retries: if trial.loads() { trial.load_retries } else { trial.retries },
+            retry_pause: if trial.loads() { trial.load_retry_pause } else { Nanos::ZERO },
             give_up: trial.give_up,
             wait: trial.wait,
         }
@@ -429,9 +459,15 @@ impl<'a> Running<'a> {
         let watch = ready.watch.as_ref();
         let mut recording =
             Recording::new(trial_dir, names, open_loop, until_steady, capture, watch, self.live)?;
-        let driven = drive::run(&drive, vec![Unwitnessed; workers], &mut recording, halt);
+        let driven = match self.trial.foreign.map_or(0, |foreign| foreign.keeps) {
+            0 => drive::run(&drive, vec![Unwitnessed; workers], &mut recording, halt)
+                .map(|(driven, _)| (driven, Vec::new())),
+            all => drive::run(&drive, Kept::of(all, workers), &mut recording, halt),
+        };
         let (recorded, host) = recording.finish()?;
-        Ok((driven?.0, recorded, host))
+        let (driven, kept) = driven?;
+        self.kept = kept;
+        Ok((driven, recorded, host))
     }
 
     fn collect(
@@ -450,6 +486,9 @@ impl<'a> Running<'a> {
             duration: last.since(first),
             load: analyzed_load(&self.trial.load, driven),
         };
+        let single: Vec<_> = self.kept.iter().flat_map(|kept| &kept.0).copied().collect();
+        self.kept.clear();
+        self.live.total(&Total { names, driven, single: &single });
         let figures = figures(&window);
         let caveats: Vec<Caveat> = caveats::of(self.trial, &ready.target, driven, &window)
             .into_iter()

@@ -95,13 +95,13 @@ impl Rig {
             write_into_existing: false,
             places: Vec::new(),
             client_cpus: std::iter::once(CpuId(0)).collect(),
-            load: Load { arrivals, amount: Amount::Ops(200), warm: Nanos::ZERO },
+            load: Load { arrivals, amount: Amount::Ops(200), warm: Nanos::ZERO, limit: None },
             warm_until_steady: false,
             settle: Nanos::ZERO,
             repeat: 1,
             connections: 2,
             wait: Wait::Sleep,
-            consistency: Consistency::LocalOne,
+            consistency: Consistency::LocalOne.into(),
             protocol: Protocol::default(),
             timeout: Nanos::from_secs(5),
             retries: 0,
@@ -117,6 +117,7 @@ impl Rig {
             settings: serde_json::Map::new(),
             host: serde_json::Value::Null,
             forewarned: Vec::new(),
+            foreign: None,
         }
     }
 

@@ -159,6 +159,51 @@ impl<W: Write> HlogWriter<W> {
     }
 }
 
+/// A log of one histogram in a unit of its own, without tags: what other tools write. Values stand
+/// in a [`Latency`] as if they were nanoseconds.
+pub struct PlainLog<W: Write> {
+    out: W,
+    encoder: V2DeflateSerializer,
+}
+
+impl<W: Write> PlainLog<W> {
+    /// Starts a log whose intervals count from `base`, wall clock time since 1970.
+    pub fn new(mut out: W, comment: &str, base: Nanos) -> Result<Self, HlogWriteError> {
+        let (base_s, date) = (base.as_secs_f64(), crate::utc::rfc3339(base.0 / 1_000_000_000));
+        writeln!(out, "#[{comment}]")?;
+        writeln!(out, "#[Histogram log format version 1.3]")?;
+        writeln!(out, "#[StartTime: {base_s:.3} (seconds since epoch), {date}]")?;
+        writeln!(
+            out,
+            "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\
+             \"Interval_Compressed_Histogram\""
+        )?;
+        Ok(Self { out, encoder: V2DeflateSerializer::new() })
+    }
+
+    /// Writes one histogram over `length` from `start`, counted from the log's base, empty or not.
+    /// Its maximum is told divided by 10^6, as the Java writer does by itself.
+    pub fn write(
+        &mut self,
+        start: Nanos,
+        length: Nanos,
+        values: &Latency,
+    ) -> Result<(), HlogWriteError> {
+        let failed = |why: String| HlogWriteError::Encode { tag: String::new(), why };
+        let histogram = to_hdr(values).map_err(failed)?;
+        let mut encoded = Vec::new();
+        match self.encoder.serialize(&histogram, &mut encoded) {
+            Ok(_) => {}
+            Err(V2DeflateSerializeError::IoError(e)) => return Err(e.into()),
+            Err(e) => return Err(failed(e.to_string())),
+        }
+        let (start_s, length_s) = (start.as_secs_f64(), length.as_secs_f64());
+        let (max, text) = (values.max().0 as f64 / MAX_NS_PER_UNIT, STANDARD.encode(&encoded));
+        writeln!(self.out, "{start_s:.3},{length_s:.3},{max:.3},{text}")?;
+        Ok(self.out.flush()?)
+    }
+}
+
 /// The same buckets as a histogram of the crate, for its encoder.
 fn to_hdr(latency: &Latency) -> Result<Histogram<u64>, String> {
     let mut histogram = Histogram::new_with_bounds(1, crate::LATENCY_MAX.0, latency.digits())

@@ -165,6 +165,29 @@ impl Latency {
         self.clamped = self.clamped.saturating_add(other.clamped);
     }
 
+    /// What is left without the values of `other`, which has the same digits and is a part of
+    /// this: the same as never having recorded them here. What `other` has beyond counts as 0.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let mut rest = Self::with_magnitude(self.magnitude);
+        let indices = self.span();
+        for index in indices {
+            let of = |latency: &Self| latency.counts.get(index).copied().unwrap_or_default();
+            let left = of(self).saturating_sub(of(other));
+            if left > 0
+                && let Some(count) = rest.counts.get_mut(index)
+            {
+                *count = left;
+                rest.count = rest.count.saturating_add(left);
+                rest.least = rest.least.min(index as u32);
+                rest.largest = rest.largest.max(index as u32);
+            }
+        }
+        rest.sum_ns = self.sum_ns.saturating_sub(other.sum_ns);
+        rest.clamped = self.clamped.saturating_sub(other.clamped);
+        rest
+    }
+
     /// Makes it empty again. Touches only what was filled: nothing when it is empty.
     pub fn clear(&mut self) {
         let span = self.span();
@@ -393,6 +416,13 @@ mod tests {
             prop_assert_eq!(state(&latency), state(&Latency::new()));
             b.iter().for_each(|&v| latency.record(Nanos(v)));
             prop_assert_eq!(state(&latency), state(&of(&b)));
+        }
+
+        #[test]
+        fn what_is_taken_out_was_never_there(a in values(), b in values()) {
+            let all = of(&[a.clone(), b.clone()].concat());
+            prop_assert_eq!(state(&all.without(&of(&b))), state(&of(&a)));
+            prop_assert_eq!(state(&all.without(&all)), state(&Latency::new()));
         }
 
         #[test]

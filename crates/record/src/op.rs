@@ -36,6 +36,10 @@ pub struct OpRecord {
     pub failed_response: Latency,
     /// Service time per outcome of [`CLASSES`], 2 digits.
     pub classes: [Latency; CLASSES.len()],
+    /// The timeouts of `service`, for whoever has to tell them apart.
+    pub timeout_service: Latency,
+    /// The timeouts of `response`.
+    pub timeout_response: Latency,
     /// Service time of each step, when the operation has more than one; empty otherwise.
     pub parts: Vec<Latency>,
     /// Operations per outcome, in the order of [`Outcome::ALL`].
@@ -53,6 +57,8 @@ impl OpRecord {
             failed_service: Latency::new(),
             failed_response: Latency::new(),
             classes: std::array::from_fn(|_| Latency::coarse()),
+            timeout_service: Latency::new(),
+            timeout_response: Latency::new(),
             parts: (0..parts).map(|_| Latency::new()).collect(),
             outcomes: [0; Outcome::COUNT],
         }
@@ -84,6 +90,8 @@ impl OpRecord {
         if outcome.is_headline() {
             self.service.record(service);
             self.response.record(response);
+            self.timeout_service.record(service);
+            self.timeout_response.record(response);
         } else {
             self.failed_service.record(service);
             self.failed_response.record(response);
@@ -144,8 +152,10 @@ impl OpRecord {
     }
 
     fn latencies(&self) -> impl Iterator<Item = &Latency> {
+        let [service, response] = [&self.timeout_service, &self.timeout_response];
         [&self.service, &self.response, &self.lag, &self.failed_service, &self.failed_response]
             .into_iter()
+            .chain([service, response])
             .chain(&self.classes)
             .chain(&self.parts)
     }
@@ -157,6 +167,8 @@ impl OpRecord {
             &mut self.lag,
             &mut self.failed_service,
             &mut self.failed_response,
+            &mut self.timeout_service,
+            &mut self.timeout_response,
         ]
         .into_iter()
         .chain(&mut self.classes)
@@ -231,6 +243,9 @@ mod tests {
             assert_eq!(counts(&op), expected, "{outcome}");
             assert_eq!((op.ops(), op.count(outcome)), (1, 1));
             let class = op.class(outcome).map(Latency::count);
+            let timeouts = u64::from(outcome.is_headline() && outcome != Outcome::Ok);
+            assert_eq!(op.timeout_service.count(), timeouts, "{outcome}");
+            assert_eq!(op.timeout_response.count(), timeouts, "{outcome}");
             let own = !matches!(outcome, Outcome::Ok | Outcome::NotSent);
             assert_eq!(class, own.then_some(1), "{outcome}");
         }

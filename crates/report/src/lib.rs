@@ -23,6 +23,7 @@ mod series;
 mod svg;
 mod tables;
 mod trials;
+pub mod ycsb;
 
 use page::Report;
 use record::run_dir::{MANIFEST, REPORT_HTML};

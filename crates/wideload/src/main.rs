@@ -36,6 +36,7 @@ enum Verb {
     Clean(cmd::clean::Args),
     Report(cmd::report::Args),
     Serve(cmd::serve::Args),
+    Ycsb(cmd::ycsb::Args),
     Completions(cmd::completions::Args),
     #[command(hide = true)]
     Man(cmd::man::Args),
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Verb::Clean(args) => cmd::clean::main(&args),
         Verb::Report(args) => cmd::report::main(&args),
         Verb::Serve(args) => cmd::serve::main(&args),
+        Verb::Ycsb(args) => cmd::ycsb::main(&args),
         Verb::Completions(args) => cmd::completions::main(&args, Cli::command()),
         Verb::Man(args) => cmd::man::main(&args, Cli::command()),
     };

@@ -30,7 +30,7 @@ fn every_verb_has_a_manual_page() {
     let ended = home.run(&["man", "man"]);
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     let page = |name: &str| fs::read_to_string(home.at("man").join(name)).unwrap();
-    for verb in ["run", "up", "down", "ps", "clean", "report", "serve", "completions"] {
+    for verb in ["run", "ycsb", "up", "down", "ps", "clean", "report", "serve", "completions"] {
         assert!(page(&format!("wideload-{verb}.1")).contains(".SH"), "{verb}");
     }
     assert!(page("wideload.1").contains("wideload\\-run(1)"));

@@ -42,11 +42,19 @@
 //! - `core_workload_insertion_keep_going_on_error=true` and workload classes other than
 //!   CoreWorkload are refused.
 
+mod binding;
 mod compile;
+mod job;
+mod line;
+mod measurement;
 mod names;
 mod properties;
 mod reader;
 
+pub use binding::{BasicBinding, Binding, CqlBinding};
+pub use job::{Job, JobError};
+pub use line::{Command, Line, LineError, redacted};
+pub use measurement::{Exporter, From, Kind, Measurement};
 pub use properties::{Properties, PropertiesError};
 
 use crate::lengths::HistogramError;
@@ -98,6 +106,23 @@ pub enum YcsbError {
     Workload {
         /// What was given.
         name: String,
+    },
+    /// No such binding here.
+    #[error(
+        "binding '{name}' is not driven here; choose cassandra-cql, scylla or basic, which prints \
+         operations"
+    )]
+    Binding {
+        /// What was given.
+        name: String,
+    },
+    /// A binding without hosts.
+    #[error("binding {name} needs the property {property}; give -p {property}=HOST[,HOST...]")]
+    Hosts {
+        /// The binding.
+        name: &'static str,
+        /// Its property.
+        property: &'static str,
     },
     /// Not a property of YCSB.
     #[error("unknown YCSB property '{name}'; {cure}")]

@@ -75,13 +75,18 @@ pub(crate) fn prepare_in(
 }
 
 pub(crate) fn closed(threads: usize, amount: Amount) -> Load {
-    Load { arrivals: Arrivals::Closed { threads, throttle: None }, amount, warm: Nanos::ZERO }
+    Load {
+        arrivals: Arrivals::Closed { threads, throttle: None },
+        amount,
+        warm: Nanos::ZERO,
+        limit: None,
+    }
 }
 
 pub(crate) fn open(rate: &str, amount: Amount, in_flight_max: usize) -> Load {
     let rate = rate.parse().unwrap();
     let arrivals = Arrivals::Open { rate, poisson: false, in_flight_max };
-    Load { arrivals, amount, warm: Nanos::ZERO }
+    Load { arrivals, amount, warm: Nanos::ZERO, limit: None }
 }
 
 pub(crate) fn drive(

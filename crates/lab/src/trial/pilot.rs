@@ -67,7 +67,7 @@ pub(crate) fn pilot(
     loop {
         running.live.stage(&format!("looking for the load: {threads} clients"));
         let arrivals = Arrivals::Closed { threads, throttle: None };
-        let load = Load { arrivals, amount: Amount::Duration(LENGTH), warm: WARM };
+        let load = Load { arrivals, amount: Amount::Duration(LENGTH), warm: WARM, limit: None };
         let workers = drive::workers(trial.client_cpus.len(), &arrivals, trial.databases());
         let drive = Drive { load, ..running.drive_of(&ready) };
         let unseen = vec![Unwitnessed; workers];

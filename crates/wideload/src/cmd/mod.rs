@@ -17,3 +17,4 @@ pub(crate) mod serve;
 pub(crate) mod times;
 pub(crate) mod topo;
 pub(crate) mod up;
+pub(crate) mod ycsb;

@@ -8,7 +8,7 @@ mod resolve;
 
 pub(crate) use args::{Args, StorageKind};
 pub(crate) use password::credentials;
-pub(crate) use resolve::{CASSANDRA, check_host, trial, workload};
+pub(crate) use resolve::{CASSANDRA, check_host, trial, trial_of, workload};
 
 use crate::exit::Exit;
 use crate::signals::{self, Current};

@@ -132,7 +132,7 @@ const NO_EFFECT: [(&str, &str); 30] = [
 /// Refuses the first property that is not honoured.
 pub(super) fn check(properties: &Properties) -> Result<(), YcsbError> {
     for (name, _) in properties.iter() {
-        if HONOURED.contains(&name) {
+        if is_honoured(name) {
             continue;
         }
         let known =
@@ -145,8 +145,42 @@ pub(super) fn check(properties: &Properties) -> Result<(), YcsbError> {
     Ok(())
 }
 
+/// Properties of the client rather than of the workload, which a line of YCSB may have.
+const CLIENT: [&str; 20] = [
+    "db",
+    "dotransactions",
+    "exporter",
+    "exportfile",
+    "hdrhistogram.fileoutput",
+    "hdrhistogram.output.path",
+    "hdrhistogram.percentiles",
+    "histogram.buckets",
+    "label",
+    "latencytrackederrors",
+    "measurement.histogram.verbose",
+    "measurement.interval",
+    "measurement.raw.no_summary",
+    "measurement.raw.output_file",
+    "measurementtype",
+    "reportlatencyforeacherror",
+    "spin.sleep",
+    "status",
+    "status.interval",
+    "timeseries.granularity",
+];
+
+/// Whether the core workload reads it.
+pub(super) fn is_honoured(name: &str) -> bool {
+    HONOURED.contains(&name)
+}
+
+/// Whether the client reads it.
+pub(super) fn is_of_client(name: &str) -> bool {
+    CLIENT.contains(&name)
+}
+
 /// A name fit for one line of a message.
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     let mut text: String = name.chars().take(60).flat_map(char::escape_debug).collect();
     if name.chars().nth(60).is_some() {
         text.push_str("...");

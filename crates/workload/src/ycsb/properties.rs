@@ -105,6 +105,11 @@ impl Properties {
         })
     }
 
+    /// Sets one property.
+    pub(super) fn insert(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), value.to_owned());
+    }
+
     /// The value of a property.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {

@@ -42,11 +42,19 @@ const TIMEOUT_MIN: Nanos = Nanos::from_millis(1);
 const WARM_MAX_MIN: Nanos = Nanos::from_secs(10);
 
 pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
+    trial_of(args, |databases| plan(args, databases))
+}
+
+/// As [`trial`], of a plan that is made elsewhere, for so many databases.
+pub(crate) fn trial_of(
+    args: &Args,
+    plan: impl FnOnce(usize) -> anyhow::Result<YcsbPlan>,
+) -> Result<Trial, Exit> {
     check(args).map_err(Exit::usage)?;
     let machine = Machine::read(Path::new("/")).map_err(LabError::from)?;
     let cpus = cpus(args, &machine)?;
     let databases = cpus.places.len().max(1);
-    let YcsbPlan { plan, settings, notices } = plan(args, databases).map_err(Exit::usage)?;
+    let YcsbPlan { plan, settings, notices } = plan(databases).map_err(Exit::usage)?;
     for notice in &notices {
         output::tell(&format!("notice: {notice}"));
     }
@@ -57,12 +65,8 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
     };
     let workers = drive::workers(cpus.client.len(), &load.arrivals, databases);
     let in_flight_max = load.arrivals.in_flight_max();
-    if in_flight_max < databases {
-        let hint = "give --threads (or --in-flight-max) of one for each at least";
-        let few = format!("{in_flight_max} operations in flight for {databases} instances");
-        return Err(Exit::usage(anyhow!("{few}: {hint}")));
-    }
-    check_memory(in_flight_max, machine.settings.memory_bytes).map_err(Exit::usage)?;
+    check_in_flight(in_flight_max, databases, machine.settings.memory_bytes)
+        .map_err(Exit::usage)?;
     let needed = in_flight_max.div_ceil(IN_FLIGHT_PER_CONNECTION);
     let wanted = args.connections.map_or(CONNECTIONS_MIN.max(needed), |n| n as usize);
     let table = args.table.clone().or(settings.table).unwrap_or_else(|| plan.schema.table.clone());
@@ -84,7 +88,7 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         repeat: args.repeat,
         connections: drive::connections(wanted, workers / databases),
         wait,
-        consistency: args.consistency,
+        consistency: args.consistency.into(),
         protocol: Protocol::new(args.protocol, args.compression).map_err(Exit::usage)?,
         timeout: args.timeout,
         retries: args.retries,
@@ -107,6 +111,7 @@ pub(crate) fn trial(args: &Args) -> Result<Trial, Exit> {
         settings: Map::new(),
         host: serde_json::to_value(&machine).unwrap_or(Value::Null),
         forewarned: Vec::new(),
+        foreign: None,
     };
     trial.settings = recorded(args, &trial);
     Ok(trial)
@@ -149,6 +154,15 @@ fn check(args: &Args) -> anyhow::Result<()> {
         bail!("--target-cpus is for a target that is started: leave it out, or leave out --target");
     }
     args.target.iter().try_for_each(|host| check_host(host))
+}
+
+/// Enough operations in flight for all databases, and no more than there is memory for.
+fn check_in_flight(max: usize, databases: usize, memory_bytes: Option<u64>) -> anyhow::Result<()> {
+    if max < databases {
+        let hint = "give --threads (or --in-flight-max) of one for each at least";
+        bail!("{max} operations in flight for {databases} instances: {hint}");
+    }
+    check_memory(max, memory_bytes)
 }
 
 /// Operations in flight take memory and nothing else: half of the host's is the bound.
@@ -247,7 +261,7 @@ fn load(args: &Args, settings: &ycsb::Settings) -> anyhow::Result<Load> {
         WarmUp::For(time) => time,
         WarmUp::Auto => args.warm_max.unwrap_or(WARM_MAX),
     };
-    Ok(Load { arrivals, amount, warm })
+    Ok(Load { arrivals, amount, warm, limit: None })
 }
 
 /// The word for --target that is no host.

@@ -1,0 +1,99 @@
+//! `wideload ycsb`: YCSB's own command line.
+
+mod screen;
+mod trial;
+
+use crate::exit::Exit;
+use crate::output;
+use crate::signals::{self, Current};
+use anyhow::anyhow;
+use record::Verdict;
+use report::ycsb::{Figure, export};
+use screen::Screen;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use workload::ycsb::{Binding, Job, JobError, Line, Measurement, redacted};
+
+const EXAMPLES: &str = "\
+Examples:
+  wideload ycsb load basic -P workloads/workloada -p recordcount=3
+  wideload ycsb load cassandra-cql -P workloads/workloada -p hosts=10.0.0.5 --create
+  wideload ycsb run cassandra-cql -P workloads/workloada -p hosts=10.0.0.5 -threads 64 -s
+  wideload ycsb run scylla -P workloads/workloadb -p scylla.hosts=10.0.0.5 -target 20000 \\
+      -p measurement.interval=both -p hdrhistogram.fileoutput=true
+
+What it prints is YCSB's; what it measured is in a run directory as that of `wideload run`.
+
+Exit status:
+  0 done; 1 ended early or more than 1 % errors; 2 usage; 3 environment; 130 Ctrl-C";
+
+/// Carry out a command line of YCSB: load|run BINDING [options].
+///
+/// Bindings: cassandra-cql, scylla, and basic, which prints operations. Options are YCSB's: -P
+/// FILE, -p KEY=VALUE, -threads N, -target N, -s, -l LABEL, -load, -t, -db CLASS, -cp PATH,
+/// -jvm-args ARGS; and two of wideload: --create makes keyspace and table where they are missing,
+/// --out DIR names the run directory. Defaults, properties and output are YCSB's; what has no
+/// effect is told.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// load or run, a binding, and options
+    #[arg(
+        value_name = "LINE",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    words: Vec<String>,
+}
+
+pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
+    let current = Current::default();
+    let stop = signals::stop_flag(&current).map_err(Exit::environment)?;
+    let line = Line::parse(&args.words).map_err(|e| Exit::usage(JobError::from(e)))?;
+    let job = Job::read(&line).map_err(Exit::usage)?;
+    let shown: Vec<_> = args.words.iter().map(|word| redacted(word)).collect();
+    say(&format!("Command line: {}", shown.join(" ")));
+    job.notices.iter().for_each(|notice| say(&format!("notice: {notice}")));
+    for warning in &job.warnings {
+        output::print(&format!("{warning}\n"))?;
+    }
+    let mut screen = Screen::new(&job, current);
+    let verdict = match &job.binding {
+        Binding::Basic(basic) => {
+            screen.starts();
+            let ended = lab::basic::run(&job, *basic, &mut screen, &stop);
+            ended.map_err(Exit::environment)?
+        }
+        Binding::Cql(cql) => {
+            let trial = trial::trial(&line, &job, cql)?;
+            lab::run(&trial, &mut screen, &stop).map(|finished| {
+                screen.conclude(&finished);
+                finished.verdict
+            })?
+        }
+    };
+    told(&job.measurement, &screen.figures()?)?;
+    Ok(match verdict {
+        Verdict::Ok => ExitCode::SUCCESS,
+        Verdict::Interrupted => ExitCode::from(130),
+        Verdict::Failed | Verdict::Running => ExitCode::from(1),
+    })
+}
+
+/// The figures, to where they belong.
+fn told(measurement: &Measurement, figures: &[Figure]) -> Result<(), Exit> {
+    let text = export(measurement.exporter, figures);
+    match &measurement.export_file {
+        None => output::print(&text),
+        Some(path) => std::fs::write(path, text).map_err(|e| {
+            let path = path.display();
+            Exit::environment(anyhow!("cannot write exportfile '{path}': {e}; name a writable one"))
+        }),
+    }
+}
+
+/// To people; a closed stderr is no reason to stop.
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", output::tame_all(text));
+}

@@ -1,0 +1,163 @@
+//! From a job to a trial: what YCSB's client would do, in wideload's terms.
+
+use crate::cmd::run::{self, forewarned};
+use crate::exit::Exit;
+use anyhow::{Context as _, anyhow};
+use clap::Parser as _;
+use drive::{Amount, Arrivals, Levels, Load, Wait};
+use lab::{Foreign, Trial};
+use record::Caveat;
+use serde_json::{Value, json};
+use units::{Credentials, Nanos, Rate, Secret};
+use wire::cql::Consistency;
+use workload::ycsb::{Command, CqlBinding, Job, Kind, Line, Settings, YcsbPlan, redacted};
+
+/// Operations in flight on a connection, as for `run`.
+const IN_FLIGHT_PER_CONNECTION: u32 = 16_384;
+/// A run without an end lasts until somebody ends it; this is longer than anybody waits.
+const ENDLESS: Nanos = Nanos::from_secs(100 * 365 * 86_400);
+
+/// The flags of `wideload run`.
+#[derive(Debug, clap::Parser)]
+#[command(no_binary_name = true)]
+struct Native {
+    #[command(flatten)]
+    run: run::Args,
+}
+
+pub(super) fn trial(line: &Line, job: &Job, cql: &CqlBinding) -> Result<Trial, Exit> {
+    let words = native(line, job, cql);
+    let native = Native::try_parse_from(&words).map_err(|error| {
+        let text = error.to_string();
+        let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
+        Exit::usage(anyhow!("the line cannot be carried out: {first}"))
+    })?;
+    // Amount and rate are set below.
+    let settings = &job.workload.settings;
+    let open =
+        Settings { operations: None, duration_s: None, rate_ops_s: None, ..settings.clone() };
+    let plan = YcsbPlan { settings: open, notices: Vec::new(), ..job.workload.clone() };
+    let mut trial = run::trial_of(&native.run, |_| Ok(plan))?;
+    trial.load = load(job).map_err(Exit::usage)?;
+    trial.consistency = levels(cql).map_err(Exit::usage)?;
+    trial.credentials = cql.credentials.as_ref().map(|(user, password)| Credentials {
+        user: user.clone(),
+        password: Secret::new(password.as_str()),
+    });
+    let keeps = if job.measurement.keeps_operations() { job.operations } else { None };
+    trial.foreign = Some(Foreign {
+        loads: job.command == Command::Load,
+        creates: line.create,
+        keeps: keeps.unwrap_or(0),
+    });
+    if job.measurement.kind == Kind::Series {
+        trial.interval = Nanos::from_millis(u64::from(job.measurement.granularity_ms));
+    }
+    if job.spin {
+        trial.wait = Wait::Spin;
+    }
+    trial.command_line = trial.command_line.iter().map(|word| redacted(word)).collect();
+    record(&mut trial, job, cql);
+    trial.forewarned = forewarned(&trial);
+    if job.password {
+        let text = "A password stood on the command line or in a property file: on the line, \
+                    whoever lists processes on this host could read it.";
+        let cure = "Keep it in a file that only its owner reads, given with -P.";
+        trial.forewarned.push(Caveat::new("password-shown", text).cure(cure));
+    }
+    Ok(trial)
+}
+
+/// The words of `wideload run` that are the same there.
+fn native(line: &Line, job: &Job, cql: &CqlBinding) -> Vec<String> {
+    let connections = cql.connections.max(job.threads.div_ceil(IN_FLIGHT_PER_CONNECTION));
+    let name = format!("ycsb-{}", job.command.name());
+    let mut words: Vec<String> = [
+        "ycsb",
+        "--target",
+        &cql.hosts.join(","),
+        "--keyspace",
+        &cql.keyspace,
+        "--name",
+        &name,
+        "--timeout",
+        &format!("{}ms", cql.timeout_ms),
+        "--warm",
+        "0s",
+        "--settle",
+        "0s",
+        "--threads",
+        &job.threads.to_string(),
+        "--in-flight-max",
+        &job.threads.to_string(),
+        "--connections",
+        &connections.to_string(),
+        "--write-into-existing",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    if let Some(datacenter) = &cql.datacenter {
+        words.extend(["--datacenter".to_owned(), datacenter.clone()]);
+    }
+    if let Some(out) = &line.out {
+        words.extend(["--out".to_owned(), out.display().to_string()]);
+    }
+    words
+}
+
+fn load(job: &Job) -> anyhow::Result<Load> {
+    let settings = &job.workload.settings;
+    let threads = job.threads as usize;
+    let arrivals = match settings.rate_ops_s {
+        Some(per_s) => Arrivals::Open {
+            rate: Rate::new(per_s, Nanos::from_secs(1)).context("target must be above 0")?,
+            poisson: false,
+            in_flight_max: threads,
+        },
+        None => Arrivals::Closed { threads, throttle: None },
+    };
+    let most = settings.duration_s.map(Nanos::from_secs);
+    let (amount, limit) = match (job.command, job.operations) {
+        (Command::Load, _) => (Amount::EveryKey, most),
+        (Command::Run, Some(operations)) => (Amount::Ops(operations), most),
+        (Command::Run, None) => (Amount::Duration(most.unwrap_or(ENDLESS)), None),
+    };
+    Ok(Load { arrivals, amount, warm: Nanos::ZERO, limit })
+}
+
+fn levels(cql: &CqlBinding) -> anyhow::Result<Levels> {
+    let level = |text: &str| text.parse::<Consistency>().map_err(|e| anyhow!("{e}"));
+    Ok(Levels { read: level(&cql.read_level)?, write: level(&cql.write_level)? })
+}
+
+/// For the manifest: what was asked for, and what of the flags became of it.
+fn record(trial: &mut Trial, job: &Job, cql: &CqlBinding) {
+    let properties: serde_json::Map<_, _> = job
+        .properties
+        .iter()
+        .map(|(name, value)| (name.clone(), Value::from(value.as_str())))
+        .collect();
+    let rate = match trial.load.arrivals {
+        Arrivals::Open { rate, .. } => Some(rate.to_string()),
+        Arrivals::Closed { .. } => None,
+    };
+    for (name, value) in [
+        (
+            "ycsb",
+            json!({
+                "command": job.command.name(),
+                "binding": cql.name,
+                "properties": properties,
+            }),
+        ),
+        ("user", json!(cql.credentials.as_ref().map(|(user, _)| user))),
+        ("consistency", json!(trial.consistency.to_string())),
+        ("ops", json!(job.operations)),
+        ("duration", json!(job.workload.settings.duration_s.map(|s| format!("{s}s")))),
+        ("rate", json!(rate)),
+        ("interval", json!(trial.interval.to_string())),
+        ("load", json!(if job.command == Command::Load { "measured" } else { "no" })),
+    ] {
+        trial.settings.insert(name.to_owned(), value);
+    }
+}
