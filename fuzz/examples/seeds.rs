@@ -16,13 +16,13 @@ use wire::cql::{
 };
 
 fn main() -> std::io::Result<()> {
-    let all = [
+    for (target, seeds) in [
         ("frame", frames()),
         ("framing", framings()),
         ("hlog", logs()),
+        ("profile", profiles()),
         ("session", sessions()),
-    ];
-    for (target, seeds) in all {
+    ] {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
         std::fs::create_dir_all(&dir)?;
         for (name, bytes) in seeds {
@@ -89,6 +89,31 @@ fn framings() -> Vec<(&'static str, Vec<u8>)> {
     let part = |part: &[u8]| [&[(part.len() << 1) as u8, 0], part].concat();
     seeds.push(("parts", [&[6][..], &part(first), &part(second)].concat()));
     seeds
+}
+
+/// A distribution of every kind, each before a profile or a table definition.
+fn profiles() -> Vec<(&'static str, Vec<u8>)> {
+    const TABLE: &str = "CREATE TABLE IF NOT EXISTS k.t (a text, \"B\" set<int>, c uuid, \
+                         d frozen<list<text>>, PRIMARY KEY ((a), c)) WITH comment = 'x'";
+    let profile = |rest: &str| {
+        format!("specname: s\nkeyspace: k\ntable: t\ntable_definition: {TABLE}\n{rest}")
+    };
+    let columns = "columnspec:\n- {name: c, cluster: uniform(1..9), population: seq(1..5)}\n\
+                   - {name: a, size: fixed(3)}\n";
+    let rest = "insert: {select: fixed(1)/10, batchtype: LOGGED}\n\
+                queries:\n  q: {cql: select 1, fields: samerow, consistencyLevel: ONE}\n\
+                token_range_queries:\n  r: {columns: a, page_size: 5}\n";
+    [
+        ("fixed", "FIXED(5)", TABLE.to_owned()),
+        ("uniform", "uniform(1..10M)", profile("")),
+        ("gaussian", "~gaussian(1..10,5,2)/10", profile(columns)),
+        ("extreme", "extreme(1..1k,2.5)", profile(rest)),
+        ("qextreme", "qextreme(1..1k,2,10)", profile(&format!("{columns}{rest}"))),
+        ("exp", "exp(1..100)", "queries:\n  q: [1, {a: *b}]".to_owned()),
+        ("seq", "1..10", "a".to_owned()),
+    ]
+    .map(|(name, line, rest)| (name, format!("{line}\n{rest}").into_bytes()))
+    .to_vec()
 }
 
 /// CQL of every kind, and a connection's first frames.

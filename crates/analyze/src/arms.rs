@@ -5,17 +5,22 @@
 //! the greatest geometric mean, its ratio to each other arm, and a [`Verdict`].
 //! From [`crate::ratio::PAIRS_MIN`] common blocks on a comparison is Student's test of the
 //! logarithms of the blocks' ratios; below, the exact rank test of Mann and Whitney over all
-//! values. With k arms each of the k - 1 comparisons with the best may err in a (k - 1)th of 5 %
-//! (Bonferroni). A winner has to beat every other arm, hence some arm wins by accident in at most
-//! k / (2 (k - 1)) of 5 % of all experiments, which is never above 5 %.
+//! values. With k arms each of the k - 1 comparisons with the best may err in a (k - 1)th of what
+//! all of them may (Bonferroni): 1 % to win, 5 % to lead. A winner has to beat every other arm,
+//! hence some arm wins by accident in at most k / (2 (k - 1)) of 1 % of all experiments, which is
+//! never above 1 %.
 //! Sources: Student (1908); Mann and Whitney (1947); Dunn, "Multiple comparisons among means"
 //! (1961). Limits: blocks are taken for independent; 3 values against 3 cannot say more than
 //! p = 0.1, whatever they are.
 
 use crate::ratio::ratio_of_logs;
-use crate::ratio::{CONFIDENCE, IntervalKind, Ratio, log_ratios, logs, mean_and_error};
+use crate::ratio::{CONFIDENCE, IntervalKind, PAIRS_MIN, Ratio, log_ratios, logs, mean_and_error};
 use crate::student;
 use serde::Serialize;
+
+/// How sure it has to be that an arm beats all others for it to win. At 95 % one of 20 experiments
+/// with equal arms would have a winner.
+const WINNER: f64 = 0.99;
 
 /// What was measured of one arm.
 #[derive(Debug, Clone, Copy)]
@@ -56,10 +61,11 @@ pub enum Test {
 pub enum Verdict {
     /// The best arm beats each other one.
     Winner {
-        /// 1 less the largest `p`; at least 0.95.
+        /// 1 less the largest `p`; at least 0.99.
         certainty: f64,
     },
-    /// Each of its values is above all of each other arm, and there are too few to be sure.
+    /// It beats each other one at 95 % and not at 99 %, or each of its values is above all of each
+    /// other arm, and there are too few to be sure.
     Leads {
         /// 1 less the largest `p`.
         certainty: f64,
@@ -140,7 +146,7 @@ fn versus(
 fn verdict(arms: &[Arm<'_>], best: usize, versus: &[Versus]) -> Option<Verdict> {
     let p = versus.iter().map(|v| v.p).reduce(f64::max)?;
     let ahead = versus.iter().all(|v| v.ratio.value > 1.0);
-    if ahead && p <= 1.0 - CONFIDENCE {
+    if ahead && p <= 1.0 - WINNER {
         return Some(Verdict::Winner { certainty: 1.0 - p });
     }
     let beaten = |v: &Versus| v.p <= 1.0 - CONFIDENCE && v.ratio.value > 1.0;
@@ -226,10 +232,17 @@ impl Comparison {
             }
             Verdict::Leads { certainty } => {
                 let repeats = self.versus.iter().map(|v| v.ratio.pairs).min().unwrap_or(0);
-                format!(
-                    "{best} leads: {all}; {repeats} repetitions cannot say more than certainty {}",
-                    sure(certainty)
-                )
+                let certainty = sure(certainty);
+                match repeats < PAIRS_MIN {
+                    true => format!(
+                        "{best} leads: {all}; {repeats} repetitions cannot say more than certainty \
+                         {certainty}"
+                    ),
+                    false => format!(
+                        "{best} leads: {all}; certainty {certainty}, and a winner needs 99 %: \
+                         repeat it more often"
+                    ),
+                }
             }
             Verdict::CannotTell { difference_share_max, bound } => {
                 let percent = crate::percent_raised(difference_share_max);

@@ -116,6 +116,12 @@ impl Slots {
         &self.slots[index as usize]
     }
 
+    /// Loads the operation's cache line, and waits for nothing.
+    #[inline]
+    pub(crate) fn touch(&self, index: u32) {
+        std::hint::black_box(self.slots.get(index as usize).map(|slot| slot.statement));
+    }
+
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> &mut Slot {
         &mut self.slots[index as usize]

@@ -74,6 +74,13 @@ impl Streams {
         if self.owners.contains(&owner) { None } else { self.take(owner) }
     }
 
+    /// The slot of the operation that waits on `stream`, if one does.
+    #[inline]
+    pub(crate) fn slot(&self, stream: i16) -> Option<u32> {
+        let owner = *self.owners.get(usize::try_from(stream).ok()?)?;
+        (owner < PREPARE).then_some(owner)
+    }
+
     /// The answer of `stream` has come: the id is free again.
     #[inline]
     pub(crate) fn answered(&mut self, stream: i16) -> Answered {
@@ -122,8 +129,11 @@ mod tests {
     fn an_id_is_given_again_only_after_its_answer() {
         let mut streams = Streams::new();
         let (a, b) = (streams.take(10).unwrap(), streams.take(11).unwrap());
+        assert_eq!([a, b, -1, 999].map(|id| streams.slot(id)), [Some(10), Some(11), None, None]);
         streams.give_up(a);
+        assert_eq!(streams.slot(a), None);
         assert_eq!(streams.answered(b), Answered::Slot(11));
+        assert_eq!(streams.slot(b), None);
         assert_eq!(streams.take(12), Some(b));
         assert_ne!(streams.take(13), Some(a));
         assert_eq!(streams.answered(a), Answered::Late);

@@ -157,6 +157,7 @@ fn trial(bench: &Bench, plan: &Arc<Plan>, threads: usize, length: Nanos, out: Pa
         command_line: Vec::new(),
         settings: Map::new(),
         host: Value::Null,
+        kept: None,
         forewarned: Vec::new(),
         foreign: None,
     }

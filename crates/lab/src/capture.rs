@@ -10,6 +10,7 @@
 use analyze::{Course, Reading};
 use machine::{Activity, ActivityReader, CpuTimes};
 use record::table::Counter;
+use stage::usage::Usage;
 use stage::{ProcessId, usage};
 use std::path::Path;
 use units::{CpuSet, Nanos, clock};
@@ -38,6 +39,8 @@ pub(crate) struct Capture {
 struct Sample {
     reading: Reading,
     target_cpu: Nanos,
+    /// Of each process, in their order.
+    processes_cpu: Vec<Nanos>,
     target_rss_bytes: u64,
     /// Cpu time that all readings have cost.
     cost: Nanos,
@@ -97,18 +100,22 @@ impl Capture {
         let used: Vec<_> = self
             .processes
             .iter()
-            .filter(|process| process.is_alive())
-            .filter_map(|process| usage::of(process.pid))
+            .map(|process| process.is_alive().then(|| usage::of(process.pid)).flatten())
             .collect();
-        let target_cpu = used.iter().fold(Nanos::ZERO, |sum, u| sum + u.cpu_user + u.cpu_system);
-        // What one that has ended has used does not come back to others.
-        let target_cpu = target_cpu.max(self.before.target_cpu);
+        let cpu = |index: usize, used: &Option<Usage>| {
+            let before = self.before.processes_cpu.get(index).copied().unwrap_or_default();
+            // What one that has ended has used does not come back to others.
+            used.as_ref().map_or(before, |used| used.cpu_user + used.cpu_system)
+        };
+        let processes_cpu: Vec<_> = used.iter().enumerate().map(|(i, u)| cpu(i, u)).collect();
+        let target_cpu = processes_cpu.iter().fold(Nanos::ZERO, |sum, cpu| sum + *cpu);
         let client_cpu = clock::process_cpu();
         let ours = (!self.target_unknown).then_some(client_cpu + target_cpu);
         Sample {
             reading: Reading { at: clock::now(), activity, ours },
             target_cpu,
-            target_rss_bytes: used.iter().map(|u| u.rss.0).sum(),
+            processes_cpu,
+            target_rss_bytes: used.iter().flatten().map(|u| u.rss.0).sum(),
             cost: self.before.cost + clock::thread_cpu().since(began),
         }
     }
@@ -139,12 +146,22 @@ impl Capture {
         }
         values.push(("capture_cpu", used(now.cost, self.before.cost), "cpus"));
         let t_s = now.reading.at.since(self.window_start).as_secs_f64();
-        let row = |(metric, value, unit): (&str, Option<f64>, &str)| {
-            let (host, source) = ("local".to_owned(), "procfs".to_owned());
+        let row = |source: &str, (metric, value, unit): Value| {
+            let (host, source) = ("local".to_owned(), source.to_owned());
             let (metric, unit) = (metric.to_owned(), unit.to_owned());
             Some(Counter { t_s, host, source, metric, value: value?, unit })
         };
-        values.into_iter().filter_map(row).collect()
+        let of_host = values.into_iter().filter_map(|value| row("procfs", value));
+        let mut rows: Vec<Counter> = of_host.collect();
+        // Of one alone it is that of the target.
+        if self.processes.len() > 1 {
+            let both = now.processes_cpu.iter().zip(&self.before.processes_cpu);
+            let each = (1..).zip(both).filter_map(|(number, (to, from))| {
+                row(&format!("instance-{number}"), ("cpu", used(*to, *from), "cpus"))
+            });
+            rows.extend(each);
+        }
+        rows
     }
 }
 

@@ -5,7 +5,7 @@
 //! nothing is altered, truncated or dropped. Tables are written to when they carry wideload's
 //! marker, or when the user says so. The marker and up to 1000 probed keys, evenly over all keys,
 //! decide whether the rows are there. A target of our own is new, so all of it is created and
-//! loaded.
+//! loaded, unless its data are kept and were loaded by a trial before.
 
 use crate::error::LabError;
 use crate::filling::{Filling, Keeper};
@@ -19,6 +19,7 @@ use admin::{Admin, literal};
 use drive::{Control, PreparedId, create_keyspace, create_table, identifier, statement_texts};
 use record::Caveat;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{Bytes, Nanos};
@@ -118,6 +119,12 @@ fn ids(
     Ok(ids)
 }
 
+/// Beside data that are kept: they were loaded in whole. Several databases have no marker of their
+/// own.
+pub(crate) fn loaded_mark(data: &Path) -> PathBuf {
+    data.with_extension("loaded")
+}
+
 /// A target of our own is new, and nobody will ask for a marker on it.
 fn own(
     trial: &Trial,
@@ -133,9 +140,10 @@ fn own(
         control.query(&create_keyspace(&trial.table, &trial.replication))?;
         control.query(&create_table(&trial.plan, &trial.table))?;
     }
+    let loaded = trial.kept.as_deref().is_some_and(|data| loaded_mark(data).exists());
     Ok(Prepared {
         ids: Vec::new(),
-        filling: (!trial.loads()).then(|| Filling::whole(trial, None)),
+        filling: (!trial.loads() && !loaded).then(|| Filling::whole(trial, None)),
         version: None,
         addresses: addresses.to_vec(),
         ring: None,

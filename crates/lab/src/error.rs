@@ -38,6 +38,12 @@ pub enum LabError {
         path.display()
     )]
     NoExperiment { path: PathBuf, source: std::io::Error },
+    /// Two would write over each other.
+    #[error(
+        "'{}' is in use by {}: wait until it has ended, or end it", path.display(),
+        pid.map_or("another process".to_owned(), |pid| format!("process {pid}"))
+    )]
+    Busy { path: PathBuf, pid: Option<u32> },
     /// It asks for what this version has not.
     #[error(
         "{name} needs what is not built yet: {needs}; wideload lab --plan shows which trials, take \

@@ -8,6 +8,7 @@
 
 use machine::Machine;
 use machine::layout::{self, Budget, LayoutError, Order, Request};
+use stage::cassandra::HeapAsked;
 use stage::{MemoryPolicy, Place};
 use std::fmt;
 use std::str::FromStr;
@@ -67,6 +68,8 @@ pub struct Asked {
     pub cpus: CpuSet,
     /// What runs there.
     pub database: Database,
+    /// Of a Cassandra: its heap is to fit into the memory of its NUMA nodes.
+    pub heap: Option<HeapAsked>,
 }
 
 /// Lays instances out.
@@ -82,13 +85,19 @@ pub fn lay_out(
         Policy::Shared(count) => (layout::Policy::Single, *count as usize),
     };
     let cpus = Some(asked.cpus.clone());
-    let request = Request {
+    let mut request = Request {
         policy,
         budget: Budget { numa_count: asked.numa_count, order: asked.order, cpus },
         database: asked.database,
         ..Request::default()
     };
-    let layout = layout::plan(machine, &request)?;
+    let mut layout = layout::plan(machine, &request)?;
+    if let (Some(heap), Database::Cassandra) = (asked.heap, asked.database) {
+        // How many share a total is known only now.
+        let instances = layout.placements.len() * copies;
+        request.heap = Some(heap.each(u32::try_from(instances).unwrap_or(u32::MAX)));
+        layout = layout::plan(machine, &request)?;
+    }
     let place = |placement: &layout::Placement| {
         let numas = &placement.memory_numas;
         let memory = match numas.is_empty() {
@@ -105,6 +114,8 @@ pub fn lay_out(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+    use units::Bytes;
 
     fn places(policy: &str, numa_count: Option<u32>) -> Vec<String> {
         let machine = Machine::synthetic("package:2 die:2 numa:1 llc:1 core:2 cpu:2").unwrap();
@@ -114,8 +125,33 @@ mod tests {
             order: None,
             cpus: machine.online.clone(),
             database: Database::Reference,
+            heap: None,
         };
         lay_out(&machine, &asked).unwrap().0.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_heaps_of_an_arm_are_parts_of_one_total() {
+        let machine = Machine::read(Path::new("/")).unwrap();
+        let heaps = |policy: &str, heap| {
+            let asked = Asked {
+                policy: policy.parse().unwrap(),
+                numa_count: None,
+                order: None,
+                cpus: machine.online.clone(),
+                database: Database::Cassandra,
+                heap: Some(heap),
+            };
+            let (places, layout) = lay_out(&machine, &asked)?;
+            let each = layout.placements[0].heap_bytes;
+            Ok::<_, LayoutError>((places.len(), each.unwrap() >> 20))
+        };
+        let total = |mib: u64| HeapAsked::Total(Bytes(mib << 20));
+        assert_eq!(heaps("single", total(512)), Ok((1, 512)));
+        assert_eq!(heaps("2-shared", total(512)), Ok((2, 256)));
+        assert_eq!(heaps("2-shared", HeapAsked::Each(Bytes(512 << 20))), Ok((2, 512)));
+        let error = heaps("single", HeapAsked::Total(Bytes(1 << 50))).unwrap_err().to_string();
+        assert!(error.contains("heap"), "{error}");
     }
 
     #[test]

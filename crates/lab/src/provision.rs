@@ -6,14 +6,14 @@
 
 use crate::error::LabError;
 use serde_json::{Value, json};
-use stage::cassandra::{self, Cluster, Options, Placement};
+use stage::cassandra::{self, Cluster, Heap, HeapAsked, Options, Placement};
 use stage::{Child, PagesPerNuma, Place, Program, Signal, VerifyError};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
-use units::{Bytes, CpuSet, Nanos, clock};
+use units::{CpuSet, Nanos, clock};
 
 /// Storage of the reference target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,9 +82,9 @@ pub(crate) struct Provisioned {
 impl Provisioned {
     /// Ends what was started.
     pub(crate) fn stop(mut self) -> Result<(), LabError> {
-        for child in &self.children {
+        for process in self.processes() {
             // All at once; whoever does not hear is killed below.
-            let _ = child.id().signal(Signal::TERM);
+            let _ = process.signal(Signal::TERM);
         }
         for child in &mut self.children {
             child.terminate(STOP_MAX)?;
@@ -120,6 +120,12 @@ impl Provisioned {
     pub(crate) fn processes(&self) -> Vec<stage::ProcessId> {
         let clusters = self.clusters.iter().flat_map(|c| c.instances()).map(|i| i.process());
         self.children.iter().map(Child::id).chain(clusters).collect()
+    }
+
+    /// What took effect in the JVMs that were started, in their order.
+    pub(crate) fn effects(&self) -> Vec<cassandra::Effect> {
+        let instances = self.clusters.iter().flat_map(|cluster| cluster.instances());
+        instances.map(cassandra::Instance::effect).collect()
     }
 
     /// Whether it was started for this trial.
@@ -198,44 +204,57 @@ fn listening(child: &Child, deadline: Nanos, stop: &AtomicBool) -> Result<Socket
     }
 }
 
+/// Where the data of a Cassandra go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum DataDir<'a> {
+    /// Into the trial's directory; they end with it.
+    OfTrial,
+    /// Likewise, into a directory of the user's.
+    Below(&'a Path),
+    /// There, where they may be already, and stay.
+    Kept(&'a Path),
+}
+
 /// Starts Cassandra in its places and waits until it can be used: one ring when `options` say so,
-/// else one by itself in each place. Logs and configuration go to `raw`, data beside it or to
-/// `data_dir`. `said` hears what takes time.
+/// else one by itself in each place. Logs and configuration go to `raw`. `said` hears what takes
+/// time.
 pub(crate) fn cassandra(
     options: &Options,
-    data_dir: Option<&Path>,
+    data_dir: DataDir<'_>,
     places: &[Place],
     raw: &Path,
     said: &mut dyn FnMut(&str),
     stop: &AtomicBool,
 ) -> Result<Provisioned, LabError> {
     let data = match data_dir {
-        Some(dir) => dir.join(format!("wideload-run-{}", std::process::id())),
-        None => raw.with_file_name("data"),
+        DataDir::Below(dir) => dir.join(format!("wideload-run-{}", std::process::id())),
+        DataDir::OfTrial => raw.with_file_name("data"),
+        DataDir::Kept(dir) => dir.to_owned(),
     };
     let alone = options.instances == 1 && places.len() > 1;
     let heap = alone.then(|| heap_of_each(options, places.len())).transpose()?;
+    let size = heap.as_ref().map(|heap| HeapAsked::Each(heap.size));
     let (mut addresses, mut clusters) = (Vec::new(), Vec::new());
     let (mut version, mut facts) = (None, Value::Null);
     let groups: Vec<&[Place]> = if alone { places.chunks(1).collect() } else { vec![places] };
     for (index, &group) in groups.iter().enumerate() {
         let listen = Ipv4Addr::from(u32::from(options.listen).wrapping_add(index as u32));
         // Where the heap is decided, the flag that decided it is among its reasons no more.
-        let jvm = options.jvm.iter().filter(|flag| heap.is_none() || !flag.starts_with("-Xmx"));
+        let jvm = options.jvm.iter().filter(|flag| size.is_none() || !flag.starts_with("-Xmx"));
         let jvm = jvm.cloned().collect();
-        let own = Options { listen, heap: heap.or(options.heap), jvm, ..options.clone() };
+        let own = Options { listen, heap: size.or(options.heap), jvm, ..options.clone() };
         let prepared = cassandra::prepare(&own, said, stop).map_err(cassandra::StartError::from)?;
         facts = json!({
             "java": prepared.java().version,
             "java_program": prepared.java().program,
             "heap_bytes": prepared.heap().size.0,
-            "heap_reason": prepared.heap().why,
+            "heap_reason": heap.as_ref().unwrap_or(prepared.heap()).why,
             "data": data,
         });
-        let (release, heap) = (prepared.version().to_string(), prepared.heap().size);
+        let (release, size) = (prepared.version().to_string(), prepared.heap().size);
         for place in group {
             let cpus = &place.cpus;
-            said(&format!("starting Cassandra {release} on cpus {cpus}, heap {heap}"));
+            said(&format!("starting Cassandra {release} on cpus {cpus}, heap {size}"));
         }
         version = Some(release);
         addresses.extend(prepared.addresses());
@@ -247,6 +266,7 @@ pub(crate) fn cassandra(
                 1 => raw.to_owned(),
                 _ => raw.join(format!("instance-{}", index + 1)),
             },
+            lasting: matches!(data_dir, DataDir::Kept(_)),
             detached: false,
         };
         clusters.push(Cluster::spawn(prepared, &placement)?);
@@ -258,10 +278,10 @@ pub(crate) fn cassandra(
 }
 
 /// The heap of each of so many that know nothing of each other, when all together fit.
-fn heap_of_each(options: &Options, places: usize) -> Result<Bytes, LabError> {
+fn heap_of_each(options: &Options, places: usize) -> Result<Heap, LabError> {
     let all = Options { instances: places as u32, ..options.clone() };
     let heap = cassandra::heap_of(&all).map_err(cassandra::PrepareError::from);
-    Ok(heap.map_err(cassandra::StartError::from)?.size)
+    Ok(heap.map_err(cassandra::StartError::from)?)
 }
 
 fn numbered_dir(dir: &Path, index: usize, of: usize) -> PathBuf {

@@ -2,9 +2,9 @@
 //!
 //! In: a [`Study`], and what makes a trial of a planned one. Out: an experiment whose arms are
 //! layouts, or numbers of instances, each with as many clients as keep it busy, carried out block
-//! by block; the files of the best arm under `recommended/`. All arms have the same cpus, rows in
-//! all and client; arms that are the same on this machine are measured once. Source: Talreja et
-//! al., ICPE 2019. Limits: this host alone; the number of clients is looked for once per arm.
+//! by block; the files of the best arm under `recommended/`. All arms have the same cpus, heap and
+//! rows in all, and the same client; arms that are the same here are measured once. Source: Talreja
+//! et al., ICPE 2019. Limits: this host alone; the number of clients is looked for once per arm.
 
 mod arms;
 mod foreseen;
@@ -14,18 +14,20 @@ mod text;
 pub use foreseen::foresee;
 
 use crate::error::LabError;
-use crate::experiment::{Begun, Carried, Make, Planned, carry_out, plan_text};
+use crate::experiment::{Begun, Carried, Make, Planned, Value, carry_out, plan_text};
 use crate::layout::Policy;
 use crate::live::Live;
+use crate::run_lock::RunLock;
 use crate::trial::{Point, enough, pilot};
 use arms::Arms;
-use record::RunDir;
-use record::run_dir::write_failed;
+use record::run_dir::{MANIFEST, write_failed};
+use record::{Manifest, RunDir, Verdict, discard};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use units::{Bytes, clock};
 
 /// Where the searches for the load leave what they started and heard.
 const PILOTS: &str = "pilots";
@@ -55,8 +57,11 @@ pub struct Study {
     pub seed: u64,
     /// Clients of every arm; None looks for them.
     pub threads: Option<u32>,
+    /// Of Cassandras: the heaps of all instances of an arm together, on the largest budget; on a
+    /// smaller one their part by its NUMA nodes.
+    pub heap_total: Option<Bytes>,
     /// Further settings of all trials, by their names in an experiment's file.
-    pub settings: Vec<(String, String)>,
+    pub settings: Vec<(String, Value)>,
 }
 
 /// A study that is over.
@@ -86,27 +91,44 @@ pub fn scale(
 ) -> Result<Scaled, LabError> {
     let arms = Arms::of(study, make)?;
     let run_dir = RunDir::create(out, "scale")?;
-    let mut clients: BTreeMap<Vec<(String, String)>, usize> = BTreeMap::new();
-    if study.threads.is_none() {
-        let found = search(study, &arms, &run_dir, make, live, stop).inspect_err(|_| {
-            // Nothing was measured yet: the directory is as new again.
-            let _ = fs::remove_dir_all(run_dir.path().join(PILOTS));
-        })?;
-        run_dir.write_json(PILOTS_JSON, &shown(&found))?;
-        clients.extend(found.iter().filter_map(|(at, points)| Some((at.clone(), enough(points)?))));
-    }
+    let lock = RunLock::take(run_dir.path())?;
+    let mut manifest = Manifest::starting("scale", command_line.clone(), clock::wall());
+    run_dir.write_json(MANIFEST, &manifest)?;
+    live.begun(run_dir.path());
+    let clients = match study.threads {
+        Some(_) => Ok(Clients::new()),
+        None => search(study, &arms, &run_dir, make, live, stop),
+    };
+    let begun = clients.and_then(|clients| {
+        let text = text::experiment(study, &arms, &clients);
+        Ok((Begun::of_text(&text, run_dir.clone(), lock, make)?, clients))
+    });
+    let (mut begun, clients) =
+        begun.inspect_err(|error| give_up(&run_dir, &mut manifest, error))?;
     let words = |at: &[(String, String)]| {
         at.iter().map(|(factor, level)| format!("{factor} {level}")).collect::<Vec<_>>().join(", ")
     };
     let loads = clients.iter().map(|(at, threads)| (words(at), *threads)).collect();
-    let text = text::experiment(study, &arms, &clients);
-    let mut begun = Begun::of_text(&text, run_dir, make)?;
     let carried = carry_out(&mut begun, command_line, make, live, stop)?;
     let recommended = recommended::write(study, &arms, &carried, make);
     Ok(Scaled { carried, left_out: arms.left_out, loads, recommended })
 }
 
+/// Clients by the levels of a combination.
+type Clients = BTreeMap<Vec<(String, String)>, usize>;
 type Found = Vec<(Vec<(String, String)>, Vec<Point>)>;
+
+/// The end before anything was measured. Of one that the user wanted nothing is left; any other
+/// has its reason in the directory, with the logs of what was started.
+fn give_up(run_dir: &RunDir, manifest: &mut Manifest, error: &LabError) {
+    manifest.end(error.verdict(), Some(error.to_string()), clock::wall());
+    // The disk may be what failed.
+    let _ = run_dir.write_json(MANIFEST, manifest);
+    let _ = match error.verdict() {
+        Verdict::Interrupted => discard(run_dir).map_err(LabError::from),
+        _ => report::build(run_dir.path()).map(drop).map_err(LabError::from),
+    };
+}
 
 /// Looks for the clients of each combination.
 fn search(
@@ -116,8 +138,8 @@ fn search(
     make: &mut Make<'_>,
     live: &mut dyn Live,
     stop: &Arc<AtomicBool>,
-) -> Result<Found, LabError> {
-    let mut found = Vec::new();
+) -> Result<Clients, LabError> {
+    let mut found = Found::new();
     for planned in combinations(&text::experiment(study, arms, &BTreeMap::new()))? {
         if stop.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
@@ -129,7 +151,8 @@ fn search(
         let trial = make(&planned)?;
         found.push((planned.factors.clone(), pilot(&trial, &pilots, live, stop)?));
     }
-    Ok(found)
+    run_dir.write_json(PILOTS_JSON, &shown(&found))?;
+    Ok(found.iter().filter_map(|(at, points)| Some((at.clone(), enough(points)?))).collect())
 }
 
 /// One planned trial of each combination.

@@ -116,6 +116,8 @@ pub struct Trial {
     pub settings: Map<String, Value>,
     /// This host's facts, for the manifest.
     pub host: Value,
+    /// Of a Cassandra that is started: its data are there or made there, and stay.
+    pub kept: Option<PathBuf>,
     /// Reasons to trust its numbers less that are known before it begins.
     pub forewarned: Vec<Caveat>,
     /// It is driven as another tool does it, on that tool's table.

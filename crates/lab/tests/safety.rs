@@ -116,6 +116,7 @@ impl Rig {
             command_line: Vec::new(),
             settings: serde_json::Map::new(),
             host: serde_json::Value::Null,
+            kept: None,
             forewarned: Vec::new(),
             foreign: None,
         }

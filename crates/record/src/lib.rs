@@ -6,6 +6,7 @@
 //! described in `docs/FORMAT.md`.
 
 mod caveat;
+mod discard;
 pub mod events;
 pub mod hlog;
 mod latency;
@@ -21,6 +22,7 @@ pub mod utc;
 mod whole_file;
 
 pub use caveat::Caveat;
+pub use discard::discard;
 pub use latency::{Bucket, LATENCY_MAX, Latency};
 pub use manifest::{Manifest, Verdict};
 pub use op::{CLASSES, IntervalRecord, OpRecord};

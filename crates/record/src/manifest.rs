@@ -128,8 +128,8 @@ impl Manifest {
     /// Reads one.
     ///
     /// # Errors
-    /// What the system says; [`io::ErrorKind::InvalidData`] where it is no manifest, others where it
-    /// is no plain file of at most 16 MiB.
+    /// What the system says; [`io::ErrorKind::InvalidData`] where it is no manifest, others where
+    /// it is no plain file of at most 16 MiB.
     pub fn read(path: &Path) -> io::Result<Self> {
         Ok(serde_json::from_slice(&read_plain(path, FILE_SIZE_MAX)?)?)
     }

@@ -284,7 +284,7 @@ impl RunDir {
 
     /// Makes the directory of trial `number` (from 1): `trial-0001`.
     pub fn trial(&self, number: u32) -> Result<TrialDir, RunDirError> {
-        Ok(TrialDir(Place::of(self.0.directory(&format!("trial-{number:04}"))?)?))
+        Ok(TrialDir(Place::of(self.0.directory(&trial_dir_name(number))?)?))
     }
 
     /// Writes a whole file, at once for any reader.
@@ -339,6 +339,12 @@ impl TrialDir {
     }
 }
 
+/// The name of the directory of trial `number` (from 1): `trial-0001`.
+#[must_use]
+pub fn trial_dir_name(number: u32) -> String {
+    format!("trial-{number:04}")
+}
+
 /// The trials of a run directory: number and path, in the order of their numbers.
 pub fn trials(run: &Path) -> Result<Vec<(u32, PathBuf)>, RunDirError> {
     let mut trials = Vec::new();
@@ -379,7 +385,7 @@ fn latest_of(runs: &Path) -> Result<PathBuf, RunDirError> {
 }
 
 /// Points `runs/latest` at `run` beside it, by renaming a new symlink over the old one.
-fn point_latest(latest: &Path, run: &Path) -> Result<(), RunDirError> {
+pub(crate) fn point_latest(latest: &Path, run: &Path) -> Result<(), RunDirError> {
     let Some(name) = run.file_name() else { return Ok(()) };
     let mut fresh = std::ffi::OsString::from(".latest-");
     fresh.push(name);

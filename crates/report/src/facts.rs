@@ -128,7 +128,8 @@ pub(crate) fn settings(settings: &Map<String, Value>) -> Vec<Group> {
 pub(crate) fn target(target: &Value) -> Vec<Group> {
     let mut group = other("Target as found", target);
     for (name, _) in &mut group.rows {
-        *name = name.trim_end_matches("_bytes").replace('_', " ");
+        *name = name.replace("bytes", "").replace(['_', '.'], " ");
+        *name = name.split_whitespace().collect::<Vec<_>>().join(" ");
     }
     if group.rows.is_empty() { Vec::new() } else { vec![group] }
 }
@@ -370,7 +371,7 @@ fn scalar(name: &str, value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
-        Value::Number(n) if name.ends_with("_bytes") => {
+        Value::Number(n) if name.contains("bytes") => {
             n.as_f64().map_or_else(|| n.to_string(), bytes)
         }
         // A seed or a port is a name, not an amount.

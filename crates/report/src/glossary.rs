@@ -60,12 +60,12 @@ const TERMS: &[(&str, &str)] = &[
     ("from, to", "95 %: the truth is in 95 of 100 such intervals; min-max: what was measured"),
     (
         "scalability law",
-        "throughput = a x n / (1 + contention x (n - 1) + crosstalk x n x (n - 1)), fitted (Gunther)",
+        "op/s = a x n / (1 + contention x (n - 1) + crosstalk x n x (n - 1)), fitted (Gunther)",
     ),
     ("contention", "share of the work that is done one after the other; it bounds the speed-up"),
     ("crosstalk", "what each costs the others by agreeing with them; it can make more give less"),
     ("best", "surely ahead of all others; by how much stands beside it"),
-    ("leads", "ahead of all others in every repetition, with too few of them to be sure"),
+    ("leads", "ahead of all others by 95 %, where a winner needs 99 %, or with few repetitions"),
     ("cannot tell", "no arm is surely best; the others are at most so far from the one ahead"),
     ("certainty", "100 % less how often equal arms would be as far apart by chance"),
     ("stand-in", "a target that is no database: the reference target or a mock"),
@@ -74,6 +74,12 @@ const TERMS: &[(&str, &str)] = &[
         "mock",
         "a target that gives canned answers, or is slow on purpose: what is measured is known",
     ),
+    ("cpu of the host", "share of the time of all its cpus that programs and kernel used"),
+    ("cpu of the instances", "cpus that the target's processes used together, of those they have"),
+    ("cpu of each", "instances, and the cpus that the least and the busiest of them used"),
+    ("cpu of the client", "cpus that its workers worked, polling apart"),
+    ("page placement", "memory of the instances by the NUMA node of their cpus and its own"),
+    ("on their own NUMA node", "share of that memory on the NUMA node of the cpus that use it"),
     ("window", "the measured time, without the warm-up"),
     ("interval", "the time after which histograms are written down"),
     ("caveat", "a reason to trust a number less"),
@@ -141,7 +147,7 @@ pub(crate) fn source_term(source: &str) -> &'static str {
     match source {
         "procfs" => "procfs",
         _ if source.starts_with("client-") => "worker",
-        _ if source.starts_with("target") => "target",
+        _ if source.starts_with("target") || source.starts_with("instance-") => "target",
         _ => "host",
     }
 }

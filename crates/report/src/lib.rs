@@ -19,6 +19,7 @@ mod number;
 mod outcome;
 mod page;
 mod plots;
+mod resources;
 mod series;
 mod svg;
 mod tables;

@@ -7,6 +7,7 @@
 use crate::axis::{Axis, Format};
 use crate::chart::{Chart, Dash, Line};
 use crate::number::significant;
+use crate::resources::{CpuRow, CpuUse, Matrix, PagePlacement};
 use serde::{Deserialize, Serialize};
 
 /// Sentences above everything else; the tables have all.
@@ -43,6 +44,10 @@ struct Cell {
 struct Arm {
     name: String,
     ops_s_mean: Option<Figure>,
+    #[serde(default)]
+    cpu: Option<CpuUse>,
+    #[serde(default)]
+    pages: Option<PagePlacement>,
 }
 
 /// A figure with its interval.
@@ -89,6 +94,9 @@ struct Law {
     kappa: f64,
 }
 
+/// Budget, cpus used, cpus given.
+type Cpus = (f64, f64, f64);
+
 /// As the template needs it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Shown {
@@ -105,6 +113,10 @@ struct ShownCell {
     heading: String,
     sentence: String,
     rows: Vec<[String; 3]>,
+    cpu: Vec<CpuRow>,
+    matrices: Vec<Matrix>,
+    /// All pages of all arms are on one NUMA node, and so are the cpus.
+    one_numa: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -194,7 +206,53 @@ impl Outcome {
             chart.note = "Circles were measured, dotted lines are their intervals.".to_owned();
         }
         charts[0].note.push_str(" A dashed line is the scalability law, where it could be fitted.");
+        charts.extend(self.cpu_chart(budget));
         charts
+    }
+
+    /// Cpus that the instances use and may use, against the budget.
+    fn cpu_chart(&self, budget: &str) -> Option<Chart> {
+        let mut courses: Vec<(String, Vec<Cpus>)> = Vec::new();
+        for (cell, arm) in
+            self.cells.iter().flat_map(|cell| cell.arms.iter().map(move |a| (cell, a)))
+        {
+            let Some((used, given)) = arm.cpu.as_ref().and_then(CpuUse::of_target) else {
+                continue;
+            };
+            let mut levels = cell.factors.clone();
+            levels.extend(self.compare.iter().map(|factor| (factor.clone(), arm.name.clone())));
+            let at = levels.iter().find(|(factor, _)| factor == budget);
+            let Some(at) = at.and_then(|(_, level)| level.parse::<f64>().ok()) else { continue };
+            levels.retain(|(factor, _)| factor != budget);
+            let name = heading(&levels);
+            match courses.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, points)) => points.push((at, used, given)),
+                None => courses.push((name, vec![(at, used, given)])),
+            }
+        }
+        let mut lines = Vec::new();
+        for (colour, (name, points)) in courses.iter_mut().enumerate() {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let used = points.iter().map(|(at, used, _)| (*at, Some(*used))).collect();
+            let given = points.iter().map(|(at, _, given)| (*at, Some(*given))).collect();
+            let term = "cpu of the instances";
+            lines.push(Line { name: name.clone(), term, colour, dash: Dash::Solid, points: used });
+            let name = format!("{name}, given");
+            lines.push(Line { name, term, colour, dash: Dash::Dotted, points: given });
+        }
+        let all = || lines.iter().flat_map(|line| &line.points);
+        let least = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
+        let most = all().map(|point| point.0).fold(0.0, f64::max);
+        let y = Axis::linear(Format::Number, all().filter_map(|point| point.1));
+        let x = Axis::exact(Format::Number, least, most).called("budget", budget);
+        let title = format!("Cpus used by the instances, by {budget}");
+        (all().count() > 0).then(|| {
+            let y = y.called("cpus", "cpus").unit("cpus");
+            let mut chart = Chart::new("outcome cpu", &title, x, y, lines);
+            chart.group = "outcome".into();
+            chart.note = "Dotted lines are the cpus that they may use.".to_owned();
+            chart
+        })
     }
 
     /// A line per combination, the ends of its intervals, and its law.
@@ -226,10 +284,16 @@ impl Cell {
             Some(mean) => [arm.name.clone(), significant(mean.value), mean.range(1.0)],
             None => [arm.name.clone(), "–".to_owned(), "nothing measured".to_owned()],
         };
+        let pages = || self.arms.iter().filter_map(|arm| Some((arm, arm.pages.as_ref()?)));
+        let one_numa = pages().next().is_some() && pages().all(|(_, pages)| pages.is_one());
+        let matrices = pages().filter(|_| !one_numa);
         ShownCell {
             heading: heading(&self.factors),
             sentence: self.sentence.clone().unwrap_or_default(),
             rows: self.arms.iter().map(row).collect(),
+            cpu: self.arms.iter().filter_map(|a| Some(a.cpu.as_ref()?.row(&a.name))).collect(),
+            matrices: matrices.map(|(arm, pages)| pages.matrix(&arm.name)).collect(),
+            one_numa,
         }
     }
 }

@@ -328,8 +328,8 @@ fn stand_in(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// Caveats of the run and its trials; one that is in both counts once. The run of an experiment has
-/// each that a trial of it has.
+/// Caveats of the run and its trials; one that several have counts once, whatever its evidence. The
+/// run of an experiment has each that a trial of it has.
 fn caveat_count(run: &Run) -> usize {
     if run.outcome.is_some() {
         return run.manifest.caveats.iter().filter(|c| is_listed(c)).count();
@@ -337,7 +337,7 @@ fn caveat_count(run: &Run) -> usize {
     let mut all: Vec<&Caveat> = run.manifest.caveats.iter().filter(|c| is_listed(c)).collect();
     let of_trials = run.trials.iter().filter_map(|t| t.summary.as_ref()).flat_map(|s| &s.caveats);
     for caveat in of_trials.filter(|c| is_listed(c)) {
-        if !all.contains(&caveat) {
+        if all.iter().all(|known| known.code != caveat.code) {
             all.push(caveat);
         }
     }

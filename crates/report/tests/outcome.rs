@@ -39,7 +39,17 @@ fn outcome() -> Value {
         "cells": [{
             "factors": [["dies", "2"]],
             "arms": [
-                { "name": "single", "ops_s": [1.0], "ops_s_mean": figure(1500.0, 1400.0, 1600.0) },
+                {
+                    "name": "single", "ops_s": [1.0], "ops_s_mean": figure(1500.0, 1400.0, 1600.0),
+                    "cpu": {
+                        "host_share": 0.82, "client_cpus": 0.4, "target_cpus": 3.1,
+                        "target_cpus_bound": 4, "instances_cpus": [1.5, 1.6],
+                    },
+                    "pages": {
+                        "cpu_numas": [0, 1], "page_numas": [0, 1],
+                        "bytes": [[3u64 << 30, 1u64 << 30], [0, 4u64 << 30]], "local_share": 0.875,
+                    },
+                },
                 { "name": "<q>x", "ops_s": [null], "ops_s_mean": null },
             ],
             "comparison": null,
@@ -101,9 +111,43 @@ fn tables_and_plots_have_the_budget_the_intervals_and_the_law() {
     ] {
         assert!(section.contains(text), "{text}: {section}");
     }
-    assert_eq!(section.matches("<svg class=\"chart\"").count(), 2);
+    assert_eq!(section.matches("<svg class=\"chart\"").count(), 3);
     // Mean, ends and law of the one, mean and ends of the other.
     assert!(section.contains("layout single, law") && !section.contains("layout per-numa, law"));
+}
+
+#[test]
+fn cpu_use_and_page_placement_are_shown_by_arm_with_what_they_mean() {
+    let html = page(&outcome().to_string());
+    let section = html.split_once("<section id=\"outcome\">").unwrap().1;
+    let section = section.split_once("</section>").unwrap().0;
+    for text in [
+        "Cpus used by the instances, by dies",
+        "<span class=\"bar\" style=\"--share: 0.82\"></span>82.0 %",
+        "<span class=\"bar\" style=\"--share: 0.775\"></span>3.10 of 4",
+        "2 x 1.50 to 1.60",
+        "<b>single</b>: 87.5 % ",
+        "<th scope=\"row\">NUMA 1</th><td class=\"n\" style=\"--share: 0.0\">0</td>",
+        "style=\"--share: 1.0\">4.00</td>",
+    ] {
+        assert!(section.contains(text), "{text}: {section}");
+    }
+    // Each term has its line in the glossary.
+    let glossary = html.split_once("<section id=\"glossary\">").unwrap().1;
+    for meaning in ["by the NUMA node of their cpus and its own", "polling apart"] {
+        assert!(glossary.contains(meaning), "{meaning}");
+    }
+}
+
+#[test]
+fn where_there_is_one_numa_a_line_is_enough() {
+    let mut outcome = outcome();
+    outcome["cells"][0]["arms"][0]["pages"] = json!({
+        "cpu_numas": [0], "page_numas": [0], "bytes": [[1u64 << 30]], "local_share": 1.0,
+    });
+    let html = page(&outcome.to_string());
+    assert!(html.contains("one NUMA node has all cpus and all pages"));
+    assert!(!html.contains("<table class=\"heat\""));
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod verify;
 
 pub use child::{Child, TerminateError};
 pub use exec::{MemoryPolicy, Place, Program, SpawnError, spawn, spawn_detached};
+pub use lock::Lock;
 pub use process::{ProcessId, SignalError};
 pub use ready::{ReadyError, ensure_free};
 pub use rustix::process::Signal;

@@ -10,13 +10,16 @@ use std::path::Path;
 
 /// A lock that is held.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
 impl Lock {
     /// Takes it if nobody else holds it.
-    pub(crate) fn try_exclusive(path: &Path) -> io::Result<Option<Self>> {
+    ///
+    /// # Errors
+    /// When the file cannot be made, or its file system knows no locks.
+    pub fn try_exclusive(path: &Path) -> io::Result<Option<Self>> {
         Self::take(path, |file| taken(file.try_lock()))
     }
 

@@ -16,7 +16,7 @@ pub(crate) fn tame(error: &str) -> String {
 }
 
 /// A text of any length, with what would steer a terminal spelled out, but for colours.
-fn tame_all(text: &str) -> String {
+pub(crate) fn tame_all(text: &str) -> String {
     let mut tamed = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -41,8 +41,8 @@ fn steers(c: char) -> bool {
     turns || (c.is_control() && c != '\n')
 }
 
-/// Tells people something while a result is made, on stderr. A stderr that is closed is no reason to
-/// stop.
+/// Tells people something while a result is made, on stderr. A stderr that is closed is no reason
+/// to stop.
 pub(crate) fn tell(text: &str) {
     let _ = writeln!(io::stderr(), "{}", tame_all(text));
 }
@@ -52,8 +52,8 @@ pub(crate) fn print(text: &str) -> Result<(), Exit> {
     data(&tame_all(text))
 }
 
-/// Prints a result for machines, as it is. A reader that has gone away (`| head`, a closed terminal)
-/// has seen what it wanted and is no failure; a full disk behind `> FILE` is one.
+/// Prints a result for machines, as it is. A reader that has gone away (`| head`, a closed
+/// terminal) has seen what it wanted and is no failure; a full disk behind `> FILE` is one.
 pub(crate) fn data(text: &str) -> Result<(), Exit> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -132,6 +132,29 @@ fn an_interrupted_experiment_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_run_directory_has_one_process_at_a_time() {
+    let _alone = alone();
+    let home = home(&EXPERIMENT.replace("300ms", "600ms"));
+    let process = home.start(&["lab", "short.toml", "--out", "out"]);
+    let out = RunDir(home.at("out"));
+    assert!(eventually(PATIENCE, || !rows(&out.0).is_empty()), "{}", process.stdout());
+    let second = home.run(&["lab", "--resume", "out"]);
+    assert_eq!(second.status, Some(3), "{second:?}");
+    let said = format!("'out' is in use by process {}", process.id().pid);
+    assert!(second.stderr.contains(&said), "{second:?}");
+    // What a killed one leaves is nobody's.
+    process.signal(Signal::KILL);
+    process.wait(PATIENCE);
+    assert!(home.at("out/.lock").exists());
+    assert!(eventually(PATIENCE, || home.left().is_empty()), "{:?}", home.left());
+    let ended = home.run(&["lab", "--resume", "out"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("short: 8 of 8 trials ok"), "{ended:?}");
+    assert!(!home.at("out/.lock").exists());
+    home.assert_nothing_left();
+}
+
+#[test]
 fn what_cannot_be_run_is_refused_before_anything_starts() {
     for (from, to, says) in [
         ("storage = \"null\"", "database = \"scylla\"", "not built yet: scylla"),

@@ -42,7 +42,8 @@ fn instances_hold_their_own_rows_and_are_where_they_were_put() {
 #[test]
 fn places_that_cannot_be_are_named() {
     let home = Home::new();
-    for (place, said) in [("0@900", "bind:900"), ("0@", "0-7@0"), ("@0", "0-7@0"), ("9999", "9999")]
+    for (place, said) in
+        [("0@900", "NUMA node 900"), ("0@", "0-7@0"), ("@0", "0-7@0"), ("9999", "9999")]
     {
         let ended = home.run(&["run", "ycsb:c", "--records", "10", "--target-cpus", place]);
         assert!(matches!(ended.status, Some(2 | 3)), "{place}: {ended:?}");

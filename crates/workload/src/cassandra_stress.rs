@@ -7,16 +7,26 @@
 //! the seed of its columns 87, five values of 34 bytes 934; in all 84 ns on one cpu of a shared
 //! 2-cpu AMD EPYC virtual machine.
 
+mod column;
+mod create_table;
 mod distribution;
 mod java_random;
 mod logarithm;
 mod normal;
 mod population;
 mod predefined;
+mod profile;
+mod rows;
 mod xorshift;
 
+pub use column::{ColumnDraws, ColumnGenerator, ColumnSpec, ColumnType, ScalarType};
+pub use create_table::{ColumnDefinition, Place, TableDefinition, TableError, TableProblem};
 pub use distribution::{Distribution, DistributionError, DistributionProblem, DrawState, Ratio};
 pub use java_random::JavaRandom;
 pub use population::{Population, Seeds, Sequence, SequenceError};
 pub use predefined::{BlobGenerator, KeyGenerator, column_names, fold_bytes, salt};
+pub use profile::{
+    BatchType, Insert, NamedColumn, Profile, ProfileError, Query, Table, TokenRangeQuery,
+};
+pub use rows::{Order, Partition, PartitionGenerator, SeedVisits, Selection};
 pub use xorshift::Xorshift;

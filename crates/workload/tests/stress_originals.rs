@@ -8,8 +8,8 @@
 #![allow(clippy::unwrap_used)]
 
 use workload::cassandra_stress::{
-    BlobGenerator, Distribution, DrawState, JavaRandom, KeyGenerator, Xorshift, column_names,
-    fold_bytes, salt,
+    BlobGenerator, ColumnGenerator, ColumnSpec, ColumnType, Distribution, DrawState, JavaRandom,
+    KeyGenerator, ScalarType, Xorshift, column_names, fold_bytes, salt,
 };
 
 fn fold(values: impl Iterator<Item = i64>) -> i64 {
@@ -362,4 +362,102 @@ fn long_and_varying_values_are_the_original_ones() {
     }
     let keys = (0..100_000).fold(0, |fold, seed| fold_bytes(fold, key(10, seed).as_bytes()));
     assert_eq!(keys, 4_523_168_098_896_078_337);
+}
+
+/// Type, population, size, and folds over the bytes of three values of each of 2000 seeds and over
+/// the seeds of what would lie below them.
+const COLUMNS: [(&str, &str, &str, i64, i64); 27] = [
+    ("text", "", "", 1_091_929_525_039_942_484, 2_986_361_244_520_555_644),
+    (
+        "text",
+        "uniform(1..1000)",
+        "gaussian(1..60)",
+        -5_011_840_308_944_473_854,
+        -2_120_115_230_767_266_333,
+    ),
+    ("bigint", "", "", -1_161_088_053_994_989_977, 1_632_739_163_427_506_501),
+    ("bigint", "gaussian(-1000..1000)", "", -1_309_243_641_887_334_167, 4_089_634_320_599_789_219),
+    ("blob", "", "", 3_633_224_737_214_459_668, -2_528_920_672_525_474_116),
+    ("blob", "seq(1..100)", "fixed(300)", 6_411_921_734_301_357_649, -4_389_939_796_138_040_903),
+    ("boolean", "", "", 7_743_742_909_121_342_976, 5_412_427_910_909_058_328),
+    ("decimal", "", "", -4_375_613_150_191_019_845, 1_632_739_163_427_506_501),
+    ("decimal", "uniform(-300..300)", "", -4_497_414_353_183_381_222, -5_486_230_370_144_541_073),
+    ("double", "", "", 3_874_235_644_569_696_081, 1_632_739_163_427_506_501),
+    ("double", "gaussian(-5..5)", "", -2_806_275_147_071_806_680, 7_400_556_370_274_498_522),
+    ("double", "exp(1..1000)", "", 4_189_543_915_962_976_269, -4_124_992_589_181_511_844),
+    ("float", "", "", -3_396_651_898_712_983_727, -2_516_985_428_755_734_272),
+    ("inet", "", "", 948_723_172_479_306_686, -556_435_056_133_749_978),
+    ("int", "", "", 948_723_172_479_306_686, -5_552_259_708_486_219_451),
+    ("varint", "uniform(-70000..70000)", "", -3_464_002_936_707_975_727, 7_972_233_664_949_797_007),
+    ("timestamp", "", "", 6_231_340_902_788_504_063, -7_900_617_372_593_890_585),
+    ("uuid", "", "", -3_113_452_945_425_702_450, -7_276_943_520_155_073_000),
+    ("timeuuid", "", "", 6_685_698_145_119_875_137, 6_472_283_402_756_420_323),
+    ("tinyint", "", "", 4_464_838_473_734_620_519, 6_320_206_822_531_617_349),
+    ("smallint", "", "", -8_454_192_411_491_304_856, 5_822_690_212_292_004_165),
+    ("time", "", "", -1_161_088_053_994_989_977, 1_632_739_163_427_506_501),
+    ("date", "", "", -2_709_556_550_834_590_530, -5_552_259_708_486_219_451),
+    ("date", "uniform(-100..20000)", "", -6_061_797_802_720_534_014, 8_348_619_750_367_800_002),
+    ("list<int>", "", "fixed(5)", -9_193_943_891_893_532_834, 0),
+    ("set<text>", "uniform(1..9)", "fixed(4)", 8_741_629_957_161_731_714, 0),
+    ("list<text>", "", "fixed(3)", -6_036_958_934_868_660_461, 0),
+];
+
+fn column_type(name: &str) -> ColumnType {
+    let scalar = |name| ScalarType::named(name).unwrap();
+    match name.trim_end_matches('>').split_once('<') {
+        Some(("list", element)) => ColumnType::List(scalar(element)),
+        Some((_, element)) => ColumnType::Set(scalar(element)),
+        None => ColumnType::Scalar(scalar(name)),
+    }
+}
+
+/// The elements of a set in the order of the database, which sorts them.
+fn sorted(set: &[u8]) -> Vec<u8> {
+    let mut elements = Vec::new();
+    let mut rest = &set[4..];
+    while let Some((length, behind)) = rest.split_first_chunk() {
+        let (element, behind) = behind.split_at(u32::from_be_bytes(*length) as usize);
+        elements.push((element, length));
+        rest = behind;
+    }
+    elements.sort_unstable();
+    elements.iter().fold(set[..4].to_vec(), |all, (element, length)| {
+        [all.as_slice(), length.as_slice(), element].concat()
+    })
+}
+
+#[test]
+fn columns_of_profiles_are_the_original_ones() {
+    let distribution = |spec: &str| (!spec.is_empty()).then(|| Distribution::parse(spec).unwrap());
+    for (name, population, size, values, seeds) in COLUMNS {
+        let spec = ColumnSpec {
+            population: distribution(population),
+            size: distribution(size),
+            cluster: distribution("uniform(1..50)"),
+        };
+        let column = ColumnGenerator::new("Col", column_type(name), spec);
+        let mut out = vec![0; column.room()];
+        let (mut value_fold, mut child_fold, mut seed_fold) = (0i64, 0i64, 0i64);
+        for parent in 0..2_000i64 {
+            let seed = parent * parent * parent * 7_919 - 5;
+            let mut draws = column.seeded(seed);
+            child_fold = child_fold.wrapping_mul(31).wrapping_add(column.children(seed));
+            for _ in 0..3 {
+                let written = column.write(&mut draws, &mut out);
+                let mut value = out[..written].to_vec();
+                if name.starts_with("set") {
+                    value = sorted(&value);
+                }
+                value_fold = value_fold.wrapping_mul(31).wrapping_add(value.len() as i64);
+                value_fold = fold_bytes(value_fold, &value);
+                if matches!(column.column_type, ColumnType::Scalar(_)) {
+                    let below = column.fold(parent, &value);
+                    seed_fold = seed_fold.wrapping_mul(31).wrapping_add(below);
+                }
+            }
+        }
+        assert_eq!(value_fold, values, "{name} {population} {size}");
+        assert_eq!(seed_fold, seeds, "{name} {population} {size}: seeds below");
+        assert_eq!(child_fold, -565_903_685_289_682_195, "{name}");
+    }
 }

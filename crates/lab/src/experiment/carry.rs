@@ -13,6 +13,7 @@ use super::shown::in_words;
 use crate::caveats::STAND_IN;
 use crate::error::{LabError, table_failed};
 use crate::live::Live;
+use crate::run_lock::RunLock;
 use crate::trial::{Measured, Trial, run_one};
 use record::manifest::{Manifest, Verdict};
 use record::run_dir::{EXPERIMENT_TOML, MANIFEST, OUTCOME_JSON, TRIALS_CSV, trials, write_failed};
@@ -24,7 +25,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Nanos, clock, open_plain, read_plain_text};
+use workload::{Action, Plan};
 
+/// Data that stay from one trial to the next, while the experiment is not over.
+const DATA: &str = "data";
 /// Trials that may fail one after the other.
 const FAILURES_MAX: u32 = 3;
 /// Of `trials.csv`: a line without an end must not fill the memory.
@@ -36,6 +40,7 @@ pub struct Begun {
     experiment: Experiment,
     planned: Vec<Planned>,
     run_dir: RunDir,
+    _lock: RunLock,
     /// Of trials that are done.
     rows: Vec<TrialRow>,
     /// This host's facts.
@@ -70,8 +75,8 @@ impl Begun {
         let (experiment, planned) = plan_file(path)?;
         let host = check(&experiment, &planned, make)?;
         let run_dir = RunDir::create(out, &experiment.name)?;
-        run_dir.write(EXPERIMENT_TOML, filled_in(&experiment).as_bytes())?;
-        Ok(Self { experiment, planned, run_dir, rows: Vec::new(), host, earlier: None })
+        let lock = RunLock::take(run_dir.path())?;
+        Self::begin(experiment, planned, host, run_dir, lock)
     }
 
     /// Begins the experiment that `text` describes in a run directory that is there.
@@ -81,12 +86,24 @@ impl Begun {
     pub(crate) fn of_text(
         text: &str,
         run_dir: RunDir,
+        lock: RunLock,
         make: &mut Make<'_>,
     ) -> Result<Self, LabError> {
         let (experiment, planned) = plan_text(&run_dir.path().join(EXPERIMENT_TOML), text)?;
         let host = check(&experiment, &planned, make)?;
+        Self::begin(experiment, planned, host, run_dir, lock)
+    }
+
+    fn begin(
+        experiment: Experiment,
+        planned: Vec<Planned>,
+        host: serde_json::Value,
+        run_dir: RunDir,
+        lock: RunLock,
+    ) -> Result<Self, LabError> {
         run_dir.write(EXPERIMENT_TOML, filled_in(&experiment).as_bytes())?;
-        Ok(Self { experiment, planned, run_dir, rows: Vec::new(), host, earlier: None })
+        let (rows, earlier) = (Vec::new(), None);
+        Ok(Self { experiment, planned, run_dir, _lock: lock, rows, host, earlier })
     }
 
     /// Goes on with the experiment of a run directory: trials that ended ok stay, others are made
@@ -103,6 +120,8 @@ impl Begun {
         let (experiment, planned) = plan_text(&file, &text)?;
         let host = check(&experiment, &planned, make)?;
         let run_dir = RunDir::reopen(path)?;
+        // Before anything is read: it may still change.
+        let lock = RunLock::take(path)?;
         let table = path.join(TRIALS_CSV);
         let mut rows = match open_plain(&table) {
             Ok(file) => {
@@ -138,12 +157,27 @@ impl Begun {
             fs::remove_dir_all(dir).map_err(write_failed(dir))?;
         }
         let earlier = Manifest::read(&path.join(MANIFEST)).ok();
-        Ok(Self { experiment, planned, run_dir, rows, host, earlier })
+        Ok(Self { experiment, planned, run_dir, _lock: lock, rows, host, earlier })
     }
 
     /// The trials that are still to be done.
     fn left(&self) -> impl Iterator<Item = &Planned> {
         self.planned.iter().filter(|p| self.rows.iter().all(|row| row.trial != p.number))
+    }
+
+    /// Where the data are that a trial keeps.
+    fn data_of(&self, planned: &Planned) -> Option<PathBuf> {
+        let first = planned.data_of?;
+        Some(self.run_dir.path().join(DATA).join(format!("of-{first:04}")))
+    }
+
+    /// When all is measured nobody works on them any more.
+    fn remove_data(&self) -> Result<(), LabError> {
+        let data = self.run_dir.path().join(DATA);
+        match data.is_dir() && self.left().next().is_none() {
+            true => Ok(fs::remove_dir_all(&data).map_err(write_failed(&data))?),
+            false => Ok(()),
+        }
     }
 
     fn write_rows(&self) -> Result<(), LabError> {
@@ -173,9 +207,23 @@ fn check(
     }
     let mut host = serde_json::Value::Null;
     for planned in planned.iter().filter(|planned| planned.block == 1) {
-        host = make(planned)?.host;
+        let trial = make(planned)?;
+        if planned.data_of.is_some() && inserts(&trial.plan) {
+            let why = "its workload inserts rows, and on data that are kept every trial would \
+                       write those of the one before again: give data = \"wipe\"";
+            let (number, factors) = (planned.number, planned.in_words());
+            return Err(LabError::Refused { number, factors, why: why.to_owned() });
+        }
+        host = trial.host;
     }
     Ok(host)
+}
+
+fn inserts(plan: &Plan) -> bool {
+    let steps = plan.run.iter().flat_map(|operation| &operation.steps);
+    let statements =
+        steps.flat_map(|step| plan.statements.iter().skip(step.first_statement).take(step.choices));
+    statements.into_iter().any(|statement| statement.action == Action::Insert)
 }
 
 /// The text as given, and behind it what was taken where it says nothing.
@@ -226,6 +274,7 @@ pub fn carry_out(
         (Ok(()), Some(first)) => (Verdict::Failed, Some(first.clone())),
         (Ok(()), None) => (Verdict::Ok, None),
     };
+    begun.remove_data()?;
     manifest.end(verdict, failure.clone(), clock::wall());
     let run_dir = begun.run_dir.path().to_owned();
     let outcome =
@@ -265,6 +314,7 @@ impl Carrying<'_> {
             let mut trial = make(planned)?;
             trial.command_line.clone_from(&self.command_line);
             trial.name.clone_from(&self.begun.experiment.name);
+            trial.kept = self.begun.data_of(planned);
             let (run_dir, number) = (&self.begun.run_dir, planned.number);
             match run_one(&trial, run_dir, number, self.live, self.stop) {
                 Ok(measured) => {

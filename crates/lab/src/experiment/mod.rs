@@ -12,6 +12,7 @@ mod error;
 mod outcome;
 mod plan;
 mod read;
+mod resources;
 mod shown;
 mod words;
 
@@ -20,6 +21,7 @@ pub use error::{ExperimentError, Position};
 pub use outcome::{Cell, Figures, Outcome, Scaled};
 pub use plan::{Expected, Planned, plan_file, plan_text};
 pub use read::{Experiment, Factor, Level, Order, Setting, Value};
+pub use resources::{CpuUse, PagePlacement};
 pub use shown::{plan_as_json, plan_in_words};
 
 #[cfg(test)]

@@ -7,18 +7,20 @@
 
 use super::plan::Planned;
 use super::read::Experiment;
+use super::resources::{CpuUse, PagePlacement, used};
 use super::shown::value_as_json;
 use crate::caveats::STAND_IN;
 use analyze::arms::{Arm, Comparison, compare};
 use analyze::ratio::{Ratio, level};
 use analyze::scaling::{Level as Budget, Step, scaling};
 use analyze::usl::{Usl, usl};
+use record::run_dir::trial_dir_name;
 use record::table::TrialRow;
 use record::{Caveat, Verdict};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Of the intervals of the scalability law.
 const SEED: u64 = 1;
@@ -73,6 +75,10 @@ pub struct Figures {
     pub ops_s: Vec<Option<f64>>,
     /// Their geometric mean with its interval.
     pub ops_s_mean: Option<Ratio>,
+    /// What its trials used.
+    pub cpu: Option<CpuUse>,
+    /// Where the memory of its instances was found.
+    pub pages: Option<PagePlacement>,
 }
 
 /// Growth with the budget, all else being equal.
@@ -131,6 +137,21 @@ fn values(
     values
 }
 
+/// The directories of the trials of one combination that ended ok.
+fn good_dirs(
+    planned: &[Planned],
+    rows: &[TrialRow],
+    run_dir: &Path,
+    is_of: impl Fn(&Planned) -> bool,
+) -> Vec<PathBuf> {
+    let is_good = |trial: &&Planned| {
+        let row = rows.iter().find(|row| row.trial == trial.number);
+        is_of(trial) && row.is_some_and(|row| row.verdict == Verdict::Ok.name())
+    };
+    let good = planned.iter().filter(is_good);
+    good.map(|trial| run_dir.join(trial_dir_name(trial.number))).collect()
+}
+
 /// The levels of all factors but one, each combination once, in the order of the file.
 fn others(experiment: &Experiment, planned: &[Planned], but: &str) -> Vec<Vec<(String, String)>> {
     let mut all: Vec<Vec<(String, String)>> = Vec::new();
@@ -164,7 +185,13 @@ impl Outcome {
             planned: planned.len(),
             done,
             missing: planned.len() - done,
-            cells: cells(experiment, planned, rows, compare.as_deref().unwrap_or_default()),
+            cells: cells(
+                experiment,
+                planned,
+                rows,
+                run_dir,
+                compare.as_deref().unwrap_or_default(),
+            ),
             compare,
             scaled: experiment
                 .budget
@@ -202,6 +229,12 @@ impl Outcome {
                     format!("{:>10.0} op/s  ({low:.0} to {high:.0}, {kind})", mean.value)
                 });
                 let _ = writeln!(text, "  {:<width$}  {figures}", arm.name);
+                if let Some(cpu) = &arm.cpu {
+                    let _ = writeln!(text, "  {:<width$}    cpu    {}", "", cpu.in_words());
+                }
+                if let Some(pages) = arm.pages.as_ref().filter(|pages| !pages.is_one()) {
+                    let _ = writeln!(text, "  {:<width$}    pages  {}", "", pages.in_words());
+                }
             }
             if let Some(sentence) = &cell.sentence {
                 let _ = writeln!(text, "  {sentence}");
@@ -262,6 +295,7 @@ fn cells(
     experiment: &Experiment,
     planned: &[Planned],
     rows: &[TrialRow],
+    run_dir: &Path,
     factor: &str,
 ) -> Vec<Cell> {
     let levels = experiment.factors.iter().find(|f| f.name == factor);
@@ -277,14 +311,24 @@ fn cells(
                     && (levels.is_none() || has(&(factor.to_owned(), name.clone())))
             };
             // An arm may be excepted here.
-            planned.iter().any(is_of).then(|| {
+            planned.iter().any(&is_of).then(|| {
                 let ops_s = values(planned, rows, experiment.repetitions, is_of);
-                Figures { name: name.clone(), ops_s_mean: level(&ops_s), ops_s }
+                let (cpu, pages) = used(&good_dirs(planned, rows, run_dir, is_of));
+                Figures { name: name.clone(), ops_s_mean: level(&ops_s), ops_s, cpu, pages }
             })
         };
         let figures: Vec<Figures> = names.iter().filter_map(figures).collect();
-        let arms: Vec<Arm<'_>> =
-            figures.iter().map(|arm| Arm { name: &arm.name, values: &arm.ops_s }).collect();
+        // "1 is 1.6 x 2" would be read as a sum.
+        let named = |arm: &Figures| match arm.name.parse::<f64>() {
+            Ok(_) => format!("{factor} {}", arm.name),
+            Err(_) => arm.name.clone(),
+        };
+        let names: Vec<String> = figures.iter().map(named).collect();
+        let arms: Vec<Arm<'_>> = figures
+            .iter()
+            .zip(&names)
+            .map(|(arm, name)| Arm { name, values: &arm.ops_s })
+            .collect();
         let comparison = compare(&arms);
         // A bare number says nothing: "instances 2", not "2".
         let called = |arm: &Figures| match arm.name.parse::<f64>() {

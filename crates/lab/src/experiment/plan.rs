@@ -7,7 +7,7 @@
 
 use super::error::{ExperimentError, Source};
 use super::read::{Experiment, Order, Setting, TRIALS_MAX, Value, read};
-use super::words::{self, DATABASES, Use};
+use super::words::{self, DATABASES, OF_THE_LOAD, Use};
 use serde::Serialize;
 use std::path::Path;
 use units::{Bytes, Count, Nanos, Rate, read_plain_text};
@@ -64,6 +64,9 @@ pub struct Planned {
     pub settings: Vec<Setting>,
     /// What it needs that is not built, by name.
     pub needs: Vec<String>,
+    /// Whose data it works on, where they are kept: the first trial's that differs from it in the
+    /// load alone.
+    pub data_of: Option<u32>,
     /// Of its operations: the same for all trials of a block.
     pub seed: u64,
     /// What it is expected to take.
@@ -154,6 +157,10 @@ fn combinations_of(experiment: &Experiment) -> Vec<Combination> {
             .iter()
             .filter_map(|(name, value)| words::needs(name, &value.to_string()).map(str::to_owned));
         combination.needs.extend(of_settings.collect::<Vec<_>>());
+        let is_running = combination.settings.iter().any(|(name, _)| name == "target");
+        if is_running && text_of(&combination.settings, "data") == Some("wipe") {
+            combination.needs.push("data".to_owned());
+        }
         combination.needs.sort();
         combination.needs.dedup();
     }
@@ -198,13 +205,38 @@ fn check(source: Source<'_>, combination: &Combination) -> Result<(), Experiment
         ("database", "target"),
         ("load", "skip-load"),
         ("cassandra-home", "version"),
+        ("heap", "heap-total"),
     ] {
         if has(one) && has(other) {
             let what = format!("{} has both {one} and {other}", of());
             return Err(source.error(0, what, format!("leave {one} or {other} out")));
         }
     }
-    Ok(())
+    keeps(source, &combination.settings, &of())
+}
+
+/// Whether data can be kept where that is asked.
+fn keeps(source: Source<'_>, settings: &[Setting], of: &str) -> Result<(), ExperimentError> {
+    let text = |name: &str| text_of(settings, name);
+    let is_running = settings.iter().any(|(name, _)| name == "target");
+    if text("data") != Some("keep") || is_running {
+        return Ok(());
+    }
+    let refused = |why: &str, cure: &str| {
+        Err(source.error(0, format!("{of} keeps its data, and {why}"), cure))
+    };
+    if text("database").is_none_or(|name| name == DATABASES[0]) {
+        let why = "the reference target has them in memory: they end with it";
+        return refused(why, "give data = \"wipe\", or another database");
+    }
+    if text("data-dir").is_some() {
+        let why = "they are kept in the run directory, not in data-dir";
+        return refused(why, "leave data-dir out, and give --out on the disk that is meant");
+    }
+    match text("load") {
+        Some("true") => refused("load = true would write them anew", "leave one of them out"),
+        _ => Ok(()),
+    }
 }
 
 fn planned(experiment: &Experiment, combinations: &[Combination]) -> Vec<Planned> {
@@ -230,9 +262,39 @@ fn planned(experiment: &Experiment, combinations: &[Combination]) -> Vec<Planned
         let Combination { factors, settings, needs } = combinations[at].clone();
         let expected = expected(&settings);
         let seed = experiment.seed.wrapping_add(u64::from(block));
-        Planned { number, block: block + 1, factors, settings, needs, seed, expected }
+        Planned {
+            number,
+            block: block + 1,
+            factors,
+            settings,
+            needs,
+            data_of: None,
+            seed,
+            expected,
+        }
     };
-    (1..).zip(order).map(trial).collect()
+    let mut trials: Vec<Planned> = (1..).zip(order).map(trial).collect();
+    share_data(&mut trials);
+    trials
+}
+
+/// Which trials work on the same data.
+fn share_data(trials: &mut [Planned]) {
+    let mut known: Vec<(Vec<Setting>, u32)> = Vec::new();
+    for trial in trials {
+        let is_kept = text_of(&trial.settings, "data") == Some("keep");
+        if !is_kept || trial.settings.iter().any(|(name, _)| name == "target") {
+            continue;
+        }
+        let of_data = |(name, _): &&Setting| !OF_THE_LOAD.contains(&name.as_str());
+        let mut of: Vec<Setting> = trial.settings.iter().filter(of_data).cloned().collect();
+        of.sort_by(|a, b| a.0.cmp(&b.0));
+        let first = known.iter().find(|(settings, _)| *settings == of).map(|(_, first)| *first);
+        if first.is_none() {
+            known.push((of, trial.number));
+        }
+        trial.data_of = Some(first.unwrap_or(trial.number));
+    }
 }
 
 /// From the settings, and from what a run does without them.
@@ -287,12 +349,22 @@ impl Planned {
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         let database = text_of(&self.settings, "database").unwrap_or(DATABASES[0]);
-        let of_cassandra = ["version", "cassandra-home", "java-home", "heap", "jvm", "cassandra"];
+        const OF_CASSANDRA: [&str; 9] = [
+            "version",
+            "cassandra-home",
+            "java-home",
+            "heap",
+            "heap-total",
+            "listen",
+            "data-dir",
+            "jvm",
+            "cassandra",
+        ];
         let mut words = Vec::new();
         let mut push = |flag: &str, value: &str| words.push(format!("{flag}={value}"));
         let mut workload = Vec::new();
         for (name, value) in &self.settings {
-            if of_cassandra.contains(&name.as_str()) && database != "cassandra" {
+            if OF_CASSANDRA.contains(&name.as_str()) && database != "cassandra" {
                 continue;
             }
             let usage = words::find(name).map_or(Use::Plan, |word| word.usage);

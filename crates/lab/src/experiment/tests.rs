@@ -111,13 +111,13 @@ fn settings_of_levels_and_of_combinations_win_and_become_flags() {
 
 #[test]
 fn what_is_not_built_is_named_by_the_trials_that_need_it() {
-    let text = TEXT.replace("heap = \"1GiB\"", "data = \"keep\", needs = [\"vm\"]");
+    let text = TEXT.replace("heap = \"1GiB\"", "capture = [\"JFR\"], needs = [\"vm\"]");
     let (experiment, planned) = plan(&text);
-    assert_eq!(of(&planned, ["one", "1"]).needs, ["data", "vm"]);
+    assert_eq!(of(&planned, ["one", "1"]).needs, ["capture", "vm"]);
     assert!(of(&planned, ["two", "1"]).needs.is_empty());
     let words = super::plan_in_words(&experiment, &planned);
     assert!(words.contains("not built, for 12 of them: vm (virtual machines as hosts)"), "{words}");
-    assert!(words.lines().filter(|line| line.contains("data, vm")).count() == 12, "{words}");
+    assert!(words.lines().filter(|line| line.contains("capture, vm")).count() == 12, "{words}");
     assert_eq!(super::plan_as_json(&experiment, &planned)["trials"][0]["block"], 1);
 }
 
@@ -179,4 +179,26 @@ fn the_outcome_compares_arms_and_scales_the_budget() {
     let words = outcome.in_words();
     assert!(words.contains("e: 65 of 66 trials ok") && words.contains("by threads"), "{words}");
     assert!(words.contains("no scalability law: 5 distinct N"), "{words}");
+}
+
+#[test]
+fn data_are_shared_by_trials_that_differ_in_the_load_alone() {
+    let kept = TEXT.replace("[settings]", "[settings]\ndatabase = \"cassandra\"\ndata = \"keep\"");
+    let planned = plan(&kept).1;
+    for trial in &planned {
+        let first = trial.data_of.unwrap();
+        assert!(first <= trial.number);
+        let layout = |number: u32| planned[number as usize - 1].factors[0].1.clone();
+        assert_eq!(layout(first), trial.factors[0].1);
+    }
+    let wiped = plan(&kept.replace("keep", "wipe")).1;
+    assert!(wiped.iter().all(|trial| trial.data_of.is_none() && trial.needs.is_empty()));
+    // A database that runs is not wiped, and keeps what it has.
+    let running = |data: &str| {
+        let target = format!("[settings]\ntarget = [\"h\"]\ndata = \"{data}\"");
+        let text = TEXT.replace("[settings]", &target).replace("database = \"cassandra\", ", "");
+        plan(&text).1
+    };
+    assert!(running("wipe").iter().all(|trial| trial.needs == ["data"]));
+    assert!(running("keep").iter().all(|t| t.needs.is_empty() && t.data_of.is_none()));
 }

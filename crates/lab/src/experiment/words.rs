@@ -105,6 +105,9 @@ pub(crate) const WORDS: &[Word] = &[
     word("cassandra-home", Kind::Text, Use::Flag),
     word("java-home", Kind::Text, Use::Flag),
     word("heap", Kind::Size, Use::Flag),
+    word("heap-total", Kind::Size, Use::Flag),
+    word("listen", Kind::Text, Use::Flag),
+    word("data-dir", Kind::Text, Use::Flag),
     word("jvm", Kind::List, Use::Called("--jvm")),
     word("cassandra", Kind::Table, Use::Called("--set")),
     word("property", Kind::Table, Use::Called("-p")),
@@ -145,7 +148,7 @@ pub(crate) const WORDS: &[Word] = &[
     word("numa-count", Kind::Count, Use::Flag),
     word("spread", Kind::Flag, Use::Flag),
     word("serial", Kind::Time, Use::Flag),
-    word("data", Kind::OneOf(&["wipe", "keep"]), Use::Needs("data")),
+    word("data", Kind::OneOf(&["wipe", "keep"]), Use::Plan),
     word("hosts", Kind::Table, Use::Needs("hosts")),
     word("clients", Kind::Table, Use::Needs("clients")),
     word("cluster", Kind::Table, Use::Needs("clusters")),
@@ -161,7 +164,7 @@ pub(crate) const WORDS: &[Word] = &[
 
 /// What is not built, and in words.
 pub(crate) const NEEDS: [(&str, &str); 12] = [
-    ("data", "data that stay from one trial to the next, or are wiped in a running database"),
+    ("data", "the data of a running database wiped before each trial"),
     ("hosts", "databases on several hosts, or on given hardware"),
     ("clients", "several client machines, or several clients with ranges of their own"),
     ("clusters", "rings over several instances, and several of them at a time"),
@@ -173,6 +176,29 @@ pub(crate) const NEEDS: [(&str, &str); 12] = [
     ("cassandra-stress", "cassandra-stress workloads"),
     ("nosqlbench", "NoSQLBench workloads"),
     ("asbench", "asbench workloads"),
+];
+
+/// Settings of the load alone: trials that differ in nothing else can work on the same data.
+pub(crate) const OF_THE_LOAD: [&str; 19] = [
+    "ops",
+    "duration",
+    "warm",
+    "warm-max",
+    "settle",
+    "threads",
+    "rate",
+    "arrivals",
+    "throttle",
+    "in-flight-max",
+    "timeout",
+    "retries",
+    "give-up",
+    "connections",
+    "wait",
+    "interval",
+    "expected-rate",
+    "expected-start",
+    "consistency",
 ];
 
 /// Workloads of front ends that are not built, by how their names begin.
@@ -192,8 +218,6 @@ pub(crate) fn needs(name: &str, value: &str) -> Option<&'static str> {
         ("workload", _) => {
             WORKLOADS.iter().find(|(start, _)| value.starts_with(start)).map(|(_, need)| *need)
         }
-        // Empty tables: that is what a run has.
-        ("data", "wipe") => None,
         _ => match find(name)?.usage {
             Use::Needs(need) => Some(need),
             _ => None,
@@ -230,13 +254,14 @@ mod tests {
     fn every_need_of_a_word_is_explained_once() {
         for word in WORDS {
             assert_eq!(WORDS.iter().filter(|w| w.name == word.name).count(), 1, "{}", word.name);
+            assert!(OF_THE_LOAD.iter().all(|name| find(name).is_some()));
             if let Use::Needs(need) = word.usage {
                 assert!(NEEDS.iter().any(|(name, _)| *name == need), "{need}");
             }
         }
         assert!(WORKLOADS.iter().all(|(_, n)| NEEDS.iter().any(|(name, _)| name == n)));
         assert_eq!(needs("database", "scylla"), Some("scylla"));
-        assert_eq!((needs("data", "keep"), needs("data", "wipe")), (Some("data"), None));
+        assert_eq!((needs("data", "keep"), needs("data", "wipe")), (None, None));
         assert_eq!(needs("layout", "per-numa"), None);
         assert_eq!(needs("workload", "ycsb:a"), None);
         assert_eq!(needs("workload", "nb:cql-iot"), Some("nosqlbench"));

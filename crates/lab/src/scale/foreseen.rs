@@ -9,6 +9,7 @@ use crate::layout::{Asked, Database, Policy, lay_out};
 use machine::layout::Policy::{Count, PerLlc, PerNuma, PerPackage, Single};
 use machine::{Machine, client_and_target_cpus};
 use stage::Place;
+use stage::cassandra::HeapAsked;
 use std::fmt::Write as _;
 
 /// The text of `wideload scale --from`.
@@ -42,6 +43,7 @@ pub fn foresee(study: &Study, machine: &Machine, database: Database) -> String {
                 order: None,
                 cpus: split.target.clone(),
                 database,
+                heap: study.heap_total.map(HeapAsked::Total),
             };
             let said = match lay_out(machine, &asked) {
                 Err(error) => format!("cannot be: {error}"),
@@ -75,6 +77,7 @@ mod tests {
             repetitions: 6,
             seed: 1,
             threads: None,
+            heap_total: None,
             settings: Vec::new(),
         };
         let text = foresee(&study, &machine, Database::Reference);

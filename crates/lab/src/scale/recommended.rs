@@ -55,9 +55,9 @@ pub(super) fn write(
     };
     let planned = planned.iter().find(|planned| is_it(&planned.factors));
     let trial = make(planned.ok_or("the best arm is unknown")?).map_err(|e| e.to_string())?;
-    let database = match trial.target {
-        crate::TargetChoice::Cassandra { .. } => Database::Cassandra,
-        _ => Database::Reference,
+    let (database, heap) = match &trial.target {
+        crate::TargetChoice::Cassandra { options, .. } => (Database::Cassandra, options.heap),
+        _ => (Database::Reference, None),
     };
     let machine = Machine::read(Path::new("/")).map_err(|error| error.to_string())?;
     // What the trial has, with the planner's addresses, memory and reasons.
@@ -70,6 +70,7 @@ pub(super) fn write(
         order: None,
         cpus: trial.target_cpus(),
         database,
+        heap,
     };
     let (_, layout) = lay_out(&machine, &asked).map_err(|error| error.to_string())?;
     let root = carried.run_dir.join(RECOMMENDED);

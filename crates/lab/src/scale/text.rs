@@ -5,6 +5,7 @@
 
 use super::Study;
 use super::arms::Arms;
+use crate::experiment::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -30,7 +31,10 @@ pub(super) fn experiment(
     }
     let _ = writeln!(text, "\n[settings]");
     for (name, value) in &study.settings {
-        let _ = writeln!(text, "{name} = {}", quoted(value));
+        let _ = writeln!(text, "{name} = {}", as_toml(value));
+    }
+    if let Some(total) = study.heap_total {
+        let _ = writeln!(text, "heap-total = \"{}B\"", total.0);
     }
     if let Some(threads) = study.threads {
         let _ = writeln!(text, "threads = {threads}");
@@ -57,6 +61,13 @@ pub(super) fn experiment(
             let _ = writeln!(text, "numa-count = \"{count}\"");
         }
     }
+    let largest = study.numa_counts.iter().copied().max().unwrap_or(1);
+    for count in study.numa_counts.iter().filter(|count| **count < largest) {
+        let Some(total) = study.heap_total else { continue };
+        let part = u128::from(total.0) * u128::from(*count) / u128::from(largest);
+        let _ = writeln!(text, "\n[[when]]\nnuma-count = \"{count}\"");
+        let _ = writeln!(text, "set = {{ heap-total = \"{part}B\" }}");
+    }
     for (factors, threads) in clients {
         let _ = writeln!(text, "\n[[when]]");
         for (name, level) in factors {
@@ -67,7 +78,87 @@ pub(super) fn experiment(
     text
 }
 
+fn as_toml(value: &Value) -> String {
+    match value {
+        Value::Text(text) => quoted(text),
+        Value::List(items) => {
+            let items: Vec<_> = items.iter().map(|item| quoted(item)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Table(entries) => {
+            let entry =
+                |(key, value): &(String, Value)| format!("{} = {}", quoted(key), as_toml(value));
+            format!("{{ {} }}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
 /// A basic string of TOML, which is one of JSON too.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Planned, plan_text};
+    use crate::layout::Policy;
+    use crate::scale::arms::Arm;
+    use std::path::Path;
+    use units::Bytes;
+
+    fn planned(numa_counts: &[u32]) -> Vec<Planned> {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let study = Study {
+            compared: None,
+            numa_counts: numa_counts.to_vec(),
+            workloads: vec!["ycsb:a".to_owned()],
+            repetitions: 1,
+            seed: 1,
+            threads: Some(8),
+            heap_total: Some(Bytes(8 << 30)),
+            settings: vec![
+                ("database".to_owned(), text("cassandra")),
+                ("jvm".to_owned(), Value::List(vec!["-Xss1m".to_owned(), "-Da=\"b\"".to_owned()])),
+                ("cassandra".to_owned(), Value::Table(vec![("a.b".to_owned(), text("\"x\""))])),
+            ],
+        };
+        let arm = |name: &str| {
+            let layout: Policy = name.parse().unwrap();
+            Arm { name: name.to_owned(), layout }
+        };
+        let arms = Arms {
+            factor: "layout",
+            arms: vec![arm("single"), arm("per-numa")],
+            except: Vec::new(),
+            left_out: Vec::new(),
+        };
+        let text = experiment(&study, &arms, &BTreeMap::new());
+        plan_text(Path::new("scale"), &text).unwrap_or_else(|e| panic!("{e}: {text}")).1
+    }
+
+    #[test]
+    fn every_arm_has_the_same_heap_in_all_and_its_part_on_a_smaller_budget() {
+        let heap = |trial: &Planned| {
+            let of = trial.arguments().into_iter().find_map(|word| {
+                word.strip_prefix("--heap-total=").map(|size| size.parse::<Bytes>().unwrap().0)
+            });
+            of.unwrap() >> 30
+        };
+        assert_eq!(planned(&[]).iter().map(heap).collect::<Vec<_>>(), [8, 8]);
+        let trials = planned(&[1, 2, 8]);
+        assert_eq!(trials.len(), 6);
+        for trial in &trials {
+            let count = &trial.factors.iter().find(|(name, _)| name == "numa-count").unwrap().1;
+            assert_eq!(heap(trial).to_string(), *count);
+        }
+    }
+
+    #[test]
+    fn settings_of_any_kind_come_back_as_flags() {
+        let words = planned(&[])[0].arguments();
+        for word in ["--jvm=-Xss1m", "--jvm=-Da=\"b\"", "--set=cassandra.a.b=\"x\""] {
+            assert!(words.iter().any(|known| known == word), "{word}: {words:?}");
+        }
+    }
 }

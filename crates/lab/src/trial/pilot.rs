@@ -10,6 +10,7 @@ use super::{Running, Trial};
 use crate::error::LabError;
 use crate::filling::outcomes;
 use crate::live::Live;
+use crate::provision::TargetChoice;
 use drive::{Amount, Arrivals, Drive, Ended, Interval, Load, Observer, Unwitnessed};
 use record::{Outcome, RunDir};
 use serde::Serialize;
@@ -26,9 +27,39 @@ const CLIENTS_MAX: usize = 4096;
 const GAIN_MIN: f64 = 0.03;
 /// So many of these in a row are the end.
 const FLAT_MAX: u32 = 2;
-/// Of each point, before it and of it.
-const WARM: Nanos = Nanos::from_millis(100);
-const LENGTH: Nanos = Nanos::from_millis(300);
+/// How long a search drives.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    /// Before the first point.
+    first: Nanos,
+    /// Before every other point.
+    warm: Nanos,
+    /// Of each point.
+    length: Nanos,
+}
+
+impl Pace {
+    /// Of what is as fast in its first moment as later.
+    const NATIVE: Self = Self {
+        first: Nanos::from_millis(100),
+        warm: Nanos::from_millis(100),
+        length: Nanos::from_millis(300),
+    };
+    /// Of a JVM, which compiles what it runs while it runs: more clients would look better only
+    /// because they come later.
+    const JVM: Self = Self {
+        first: Nanos::from_secs(15),
+        warm: Nanos::from_millis(500),
+        length: Nanos::from_secs(1),
+    };
+
+    fn of(target: &TargetChoice) -> Self {
+        match target {
+            TargetChoice::Reference { .. } => Self::NATIVE,
+            TargetChoice::Cassandra { .. } | TargetChoice::Running { .. } => Self::JVM,
+        }
+    }
+}
 
 /// One number of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -62,12 +93,15 @@ pub(crate) fn pilot(
     let SetUp { provisioned, ready, watchdog, .. } = running.set_up(&trial_dir)?;
     let each = CLIENTS_FIRST.min(CLIENTS_MAX / ready.databases.len().max(1)).max(1);
     let mut threads = each * ready.databases.len();
+    let pace = Pace::of(&trial.target);
     let mut points: Vec<Point> = Vec::new();
     let mut flat = 0;
     loop {
         running.live.stage(&format!("looking for the load: {threads} clients"));
         let arrivals = Arrivals::Closed { threads, throttle: None };
-        let load = Load { arrivals, amount: Amount::Duration(LENGTH), warm: WARM, limit: None };
+        let warm = if points.is_empty() { pace.first } else { pace.warm };
+        let amount = Amount::Duration(pace.length);
+        let load = Load { arrivals, amount, warm, limit: None };
         let workers = drive::workers(trial.client_cpus.len(), &arrivals, trial.databases());
         let drive = Drive { load, ..running.drive_of(&ready) };
         let unseen = vec![Unwitnessed; workers];
@@ -77,7 +111,7 @@ pub(crate) fn pilot(
             Ended::Stopped => return Err(LabError::Interrupted),
             Ended::Completed | Ended::GaveUp => {}
         }
-        let ops_s = outcomes(&driven).of(Outcome::Ok) as f64 / LENGTH.as_secs_f64();
+        let ops_s = outcomes(&driven).of(Outcome::Ok) as f64 / pace.length.as_secs_f64();
         let best = points.iter().map(|point| point.ops_s).fold(0.0, f64::max);
         points.push(Point { threads, ops_s });
         flat = if ops_s < best * (1.0 + GAIN_MIN) { flat + 1 } else { 0 };

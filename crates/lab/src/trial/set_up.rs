@@ -5,14 +5,16 @@ use crate::data::{self, Prepared};
 use crate::data_size::DataSize;
 use crate::error::LabError;
 use crate::filling::{Filling, Pour};
+use crate::jvm;
 use crate::local_target::LocalTarget;
 use crate::places;
-use crate::provision::{self, Provisioned, Storage, TargetChoice};
+use crate::provision::{self, DataDir, Provisioned, Storage, TargetChoice};
 use crate::ring_watch::RingWatch;
 use crate::stand_in;
 use crate::watchdog::Watchdog;
 use drive::{Drive, Encoder, Load, PreparedId, Roster};
 use machine::Machine;
+use record::run_dir::write_failed;
 use record::summary::Target;
 use record::{Caveat, Manifest, TrialDir};
 use serde_json::Value;
@@ -70,6 +72,9 @@ impl Running<'_> {
                 return Err(LabError::target_died(trial_dir));
             }
             loaded?;
+            if let Some(mark) = self.trial.kept.as_deref().map(data::loaded_mark) {
+                std::fs::write(&mark, "").map_err(write_failed(&mark))?;
+            }
         }
         self.verify_places(&provisioned)?;
         Ok(SetUp { ready, watchdog, provisioned, fills })
@@ -89,7 +94,12 @@ impl Running<'_> {
             TargetChoice::Cassandra { options, data_dir } => {
                 let (places, data_dir) = (&self.trial.places, data_dir.as_deref());
                 let said = &mut |what: &str| self.live.stage(what);
-                provision::cassandra(options, data_dir, places, &trial_dir.raw()?, said, self.stop)
+                let data = match (&self.trial.kept, data_dir) {
+                    (Some(kept), _) => DataDir::Kept(kept),
+                    (_, Some(dir)) => DataDir::Below(dir),
+                    _ => DataDir::OfTrial,
+                };
+                provision::cassandra(options, data, places, &trial_dir.raw()?, said, self.stop)
             }
             TargetChoice::Running { hosts } => provision::running(hosts, self.stop),
         }
@@ -120,6 +130,8 @@ impl Running<'_> {
         let machine = Machine::read(Path::new("/"))?;
         let data = DataSize::of(&trial.plan, trial.databases(), &target, &local, &machine);
         caveats.extend(data.caveat(&trial.plan, &target));
+        let effects = provisioned.effects();
+        caveats.extend(jvm::caveat(&effects, &trial.places, &machine));
         self.manifest.target = serde_json::json!({
             "kind": target.kind,
             "version": target.version,
@@ -128,7 +140,9 @@ impl Running<'_> {
             "addresses": listed,
             "cpus": (!local.cpus.is_empty()).then(|| local.cpus.to_string()),
             "data": data.facts(),
+            "loaded_rows": filling.as_ref().map_or(0, Filling::rows),
             "started": provisioned.facts,
+            "jvms": (!effects.is_empty()).then(|| jvm::facts(&effects)),
         });
         let databases: Vec<_> = match trial.databases() {
             1 => vec![Arc::new(Roster::new(addresses, ring))],

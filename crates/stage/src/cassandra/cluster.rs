@@ -2,7 +2,7 @@
 //!
 //! Input: a [`Prepared`] and a [`Placement`]. Output: [`Cluster`]. It is up when every instance
 //! answers CQL, has seen all others join, and has all its threads on its cpus. Dropped, it kills
-//! its instances and removes their data.
+//! its instances and removes their data, unless these are to last.
 //!
 //! Source: a ring whose instances are all seeds, have their tokens and do not bootstrap can be
 //! started at once; they need some seconds to hear of each other. Measured on 2 cpus that were busy
@@ -11,6 +11,7 @@
 //! in its own way.
 
 use super::data::{Data, DataError};
+use super::effect::{self, Effect};
 use super::flush::{self, Jmx};
 use super::java::Java;
 use super::jvm::{self, Files};
@@ -49,8 +50,10 @@ pub struct Placement {
     pub name: String,
     /// Of each instance; one place is shared by all.
     pub places: Vec<Place>,
-    /// A directory that is not there yet.
+    /// A directory that is not there yet, unless it is lasting.
     pub data: PathBuf,
+    /// Its data may be there, of a cluster of the same places before it, and stay.
+    pub lasting: bool,
     /// The directory for logs and configuration, which stay.
     pub logs: PathBuf,
     /// Whether it is to outlive this process.
@@ -150,6 +153,9 @@ pub struct Instance {
     address: SocketAddr,
     cpus: CpuSet,
     system_log: PathBuf,
+    gc_log: PathBuf,
+    /// What its arguments ask for.
+    asked: Effect,
     jmx: Option<Jmx>,
     child: Child,
 }
@@ -187,6 +193,13 @@ impl Instance {
         self.child.verify_pages()
     }
 
+    /// What took effect of what its JVM was asked for, as far as that says.
+    #[must_use]
+    pub fn effect(&self) -> Effect {
+        // Without its log nothing is known, which shows.
+        self.asked.clone().seen_in(&fs::read_to_string(&self.gc_log).unwrap_or_default())
+    }
+
     pub(crate) fn jmx(&self) -> Option<&Jmx> {
         self.jmx.as_ref()
     }
@@ -222,7 +235,10 @@ impl Cluster {
             return Err(StartError::Places { places, instances });
         }
         ensure_ports_free(&prepared.ring)?;
-        let data = Data::make(&placement.data)?;
+        let data = match placement.lasting {
+            true => Data::lasting(&placement.data)?,
+            false => Data::make(&placement.data)?,
+        };
         make_dir(&placement.logs)?;
         let mut cluster = Self { instances: Vec::new(), data, prepared };
         for index in 0..instances {
@@ -268,6 +284,12 @@ impl Cluster {
         write(&logs.join(format!("{name}-command.txt")), &in_lines(&argv))?;
         let place = placement.places.get(index).or(placement.places.first());
         let Place { cpus, memory } = place.cloned().unwrap_or_default();
+        let bound = match cpus.len() {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            bound => bound,
+        };
+        let bound = u32::try_from(bound).unwrap_or(u32::MAX);
+        let asked = effect::asked(&name, &argv, bound, prepared.heap.size);
         let program = Program {
             host: "local".to_owned(),
             instance: name.clone(),
@@ -282,7 +304,8 @@ impl Cluster {
         };
         let address = SocketAddr::V4(prepared.ring.cql(index));
         let system_log = logs.join(format!("{name}-system.log"));
-        Ok(Instance { name, address, cpus, system_log, jmx, child })
+        let gc_log = files.gc_log();
+        Ok(Instance { name, address, cpus, system_log, gc_log, asked, jmx, child })
     }
 
     /// Waits until every instance answers and knows all others.
@@ -350,7 +373,7 @@ impl Cluster {
         &self.data.path
     }
 
-    /// Ends all instances, SIGTERM first, and removes their data.
+    /// Ends all instances, SIGTERM first, and removes their data, unless these are to last.
     ///
     /// # Errors
     /// [`StopError`], naming what is left.

@@ -30,6 +30,8 @@ pub enum DataError {
 pub(crate) struct Data {
     pub(crate) path: PathBuf,
     kept: bool,
+    /// Also when its cluster has ended in good order.
+    lasting: bool,
 }
 
 impl Data {
@@ -42,8 +44,21 @@ impl Data {
             io::ErrorKind::AlreadyExists => DataError::Exists { path: path.to_owned() },
             _ => make(cause),
         })?;
-        let data = Self { path: path.to_owned(), kept: false };
+        let data = Self { path: path.to_owned(), kept: false, lasting: false };
         fs::write(path.join(MARKER), "").map_err(make)?;
+        Ok(data)
+    }
+
+    /// One that stays whatever happens: it is used where it is there, and made where it is not.
+    pub(crate) fn lasting(path: &Path) -> Result<Self, DataError> {
+        if path.exists() && !path.join(MARKER).is_file() {
+            return Err(DataError::NotOurs { path: path.to_owned() });
+        }
+        let mut data = match path.exists() {
+            true => Self { path: path.to_owned(), kept: true, lasting: true },
+            false => Self::make(path)?,
+        };
+        (data.kept, data.lasting) = (true, true);
         Ok(data)
     }
 
@@ -52,10 +67,13 @@ impl Data {
         self.kept = true;
     }
 
-    /// Removes it now.
+    /// Removes it now, unless it lasts.
     pub(crate) fn remove(mut self) -> Result<(), DataError> {
         self.kept = true;
-        remove(&self.path)
+        match self.lasting {
+            true => Ok(()),
+            false => remove(&self.path),
+        }
     }
 }
 
@@ -104,6 +122,18 @@ mod tests {
 
         fs::create_dir(&path).unwrap();
         assert!(matches!(remove(&path), Err(DataError::NotOurs { .. })));
+        assert!(matches!(Data::lasting(&path), Err(DataError::NotOurs { .. })));
         assert!(path.exists());
+    }
+
+    #[test]
+    fn what_is_to_last_is_there_for_the_next_one() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let path = dir.path().join("a/data");
+        let first = Data::lasting(&path).unwrap();
+        fs::write(path.join("rows"), "1").unwrap();
+        first.remove().unwrap();
+        drop(Data::lasting(&path).unwrap());
+        assert_eq!(fs::read_to_string(path.join("rows")).unwrap(), "1");
     }
 }

@@ -11,6 +11,35 @@ use thiserror::Error;
 use units::Bytes;
 
 const GIB: u64 = 1 << 30;
+/// Below this Cassandra does not live long.
+const LEAST: Bytes = Bytes(128 << 20);
+
+/// What is asked of the heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeapAsked {
+    /// So much for each instance.
+    Each(Bytes),
+    /// So much for all instances together, in equal parts.
+    Total(Bytes),
+}
+
+impl HeapAsked {
+    /// The part of one of `instances`, in whole MiB, as the flag is written.
+    #[must_use]
+    pub fn each(self, instances: u32) -> Bytes {
+        match self {
+            Self::Each(size) => size,
+            Self::Total(size) => Bytes((size.0 / u64::from(instances.max(1))) >> 20 << 20),
+        }
+    }
+
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Each(_) => "--heap",
+            Self::Total(_) => "--heap-total",
+        }
+    }
+}
 
 /// The heap of one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,11 +62,17 @@ pub(crate) struct Memory {
 #[allow(missing_docs)] // the fields are what the texts name
 pub enum HeapError {
     /// Two flags say it.
-    #[error("--heap and --jvm {flag} both say how large the heap is: give one of them")]
-    Twice { flag: String },
+    #[error("{asked} and --jvm {flag} both say how large the heap is: give one of them")]
+    Twice { asked: &'static str, flag: String },
     /// No size.
     #[error("--jvm {flag} is no size of a heap: give one like -Xmx4G")]
     Form { flag: String },
+    /// Too many share it.
+    #[error(
+        "--heap-total {total} is {each} for each of {instances} instances, and Cassandra needs \
+         {LEAST} at least: give more, or fewer instances"
+    )]
+    Small { total: Bytes, each: Bytes, instances: u32 },
     /// Too large.
     #[error(
         "no memory for the heap: {instances} x ({heap} heap + {beside} beside it) = {needed}, and \
@@ -67,15 +102,17 @@ pub(crate) fn direct(heap: Bytes) -> Bytes {
 
 /// Decides. `jvm` are the user's own flags, of which `-Xmx` counts as `--heap`.
 pub(crate) fn decide(
-    asked: Option<Bytes>,
+    asked: Option<HeapAsked>,
     jvm: &[String],
     instances: u32,
     memory: Memory,
 ) -> Result<Heap, HeapError> {
     let flag = jvm.iter().rev().find(|flag| flag.starts_with("-Xmx"));
     let heap = match (asked, flag) {
-        (Some(_), Some(flag)) => return Err(HeapError::Twice { flag: flag.clone() }),
-        (Some(size), None) => Heap { size, why: "as asked with --heap".to_owned() },
+        (Some(asked), Some(flag)) => {
+            return Err(HeapError::Twice { asked: asked.flag(), flag: flag.clone() });
+        }
+        (Some(asked), None) => of_asked(asked, instances)?,
         (None, Some(flag)) => {
             let size = flag["-Xmx".len()..].to_uppercase().parse();
             let size = size.map_err(|_| HeapError::Form { flag: flag.clone() })?;
@@ -96,6 +133,18 @@ pub(crate) fn decide(
         });
     }
     Ok(heap)
+}
+
+fn of_asked(asked: HeapAsked, instances: u32) -> Result<Heap, HeapError> {
+    let size = asked.each(instances);
+    let why = match asked {
+        HeapAsked::Each(_) => "as asked with --heap".to_owned(),
+        HeapAsked::Total(total) if size < LEAST => {
+            return Err(HeapError::Small { total, each: size, instances });
+        }
+        HeapAsked::Total(total) => format!("{total} over {instances} instances (--heap-total)"),
+    };
+    Ok(Heap { size, why })
 }
 
 /// What Cassandra's start script would choose on a host with this instance's share of the memory.
@@ -166,23 +215,44 @@ mod tests {
     fn what_is_asked_counts_once() {
         let asked = |heap: Option<u64>, jvm: &[&str]| {
             let jvm: Vec<_> = jvm.iter().map(|flag| (*flag).to_owned()).collect();
-            decide(heap.map(|gib| Bytes(gib * GIB)), &jvm, 1, host(24, 24)).map(|heap| heap.size)
+            let heap = heap.map(|gib| HeapAsked::Each(Bytes(gib * GIB)));
+            decide(heap, &jvm, 1, host(24, 24)).map(|heap| heap.size)
         };
         assert_eq!(asked(Some(2), &["-Xss1m"]), Ok(Bytes(2 * GIB)));
         assert_eq!(asked(None, &["-Xmx3g"]), Ok(Bytes(3 * GIB)));
         assert_eq!(asked(None, &["-Xmx3g", "-Xmx512M"]), Ok(Bytes(GIB / 2)));
-        assert_eq!(asked(Some(2), &["-Xmx3g"]), Err(HeapError::Twice { flag: "-Xmx3g".into() }));
+        let twice = HeapError::Twice { asked: "--heap", flag: "-Xmx3g".into() };
+        assert_eq!(asked(Some(2), &["-Xmx3g"]), Err(twice));
         assert!(matches!(asked(None, &["-Xmxlots"]), Err(HeapError::Form { .. })));
     }
 
     #[test]
+    fn a_total_is_shared_evenly_by_any_number_of_instances() {
+        let of = |instances, jvm: &[String]| {
+            let total = Some(HeapAsked::Total(Bytes(GIB)));
+            decide(total, jvm, instances, host(24, 24))
+        };
+        for instances in [1, 2, 3, 8] {
+            let all = of(instances, &[]).unwrap().size.0 * u64::from(instances);
+            // To the MiB that a flag is written in.
+            assert!((GIB - (u64::from(instances) << 20)..=GIB).contains(&all), "{instances}");
+        }
+        assert!(of(2, &[]).unwrap().why.contains("1.0 GiB over 2 instances"));
+        let error = of(9, &[]).unwrap_err().to_string();
+        assert!(error.contains("113.0 MiB for each of 9") && error.contains("fewer"), "{error}");
+        let error = of(1, &["-Xmx3g".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("--heap-total and --jvm -Xmx3g"), "{error}");
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused_with_the_sum() {
-        assert!(decide(Some(Bytes(GIB)), &[], 1, host(24, 2)).is_ok());
-        let error = decide(Some(Bytes(GIB)), &[], 3, host(24, 4)).unwrap_err().to_string();
+        let each = |bytes| Some(HeapAsked::Each(Bytes(bytes)));
+        assert!(decide(each(GIB), &[], 1, host(24, 2)).is_ok());
+        let error = decide(each(GIB), &[], 3, host(24, 4)).unwrap_err().to_string();
         for part in ["3 x", "1.0 GiB heap", "6.0 GiB", "4.0 GiB of 24.0 GiB", "--heap"] {
             assert!(error.contains(part), "{part}: {error}");
         }
-        assert!(decide(Some(Bytes(u64::MAX)), &[], u32::MAX, host(24, 24)).is_err());
+        assert!(decide(each(u64::MAX), &[], u32::MAX, host(24, 24)).is_err());
     }
 
     #[test]

@@ -99,6 +99,13 @@ pub(crate) struct Files {
     pub(crate) name: String,
 }
 
+impl Files {
+    /// Where the collector of its JVM writes what it does.
+    pub(crate) fn gc_log(&self) -> PathBuf {
+        self.logs.join(format!("{}-gc.log", self.name))
+    }
+}
+
 /// Program and arguments.
 pub(crate) fn argv(
     install: &Install,
@@ -201,7 +208,7 @@ pub(crate) fn usual_flags(major: u32) -> Vec<String> {
 }
 
 fn gc_log(major: u32, files: &Files) -> OsString {
-    let log = files.logs.join(format!("{}-gc.log", files.name));
+    let log = files.gc_log();
     if major < 9 {
         return option("-Xloggc:", &log);
     }

@@ -12,6 +12,7 @@ mod brief;
 mod cache;
 mod cluster;
 mod data;
+mod effect;
 pub(crate) mod emitted;
 mod flush;
 mod heap;
@@ -26,8 +27,9 @@ mod yaml;
 pub use cache::{CacheError, clean};
 pub use cluster::{Cluster, Instance, NotUp, Placement, StartError, StopError};
 pub use data::{DataError, remove as remove_data};
+pub use effect::{Asked, Effect};
 pub use flush::FlushError;
-pub use heap::{Heap, HeapError};
+pub use heap::{Heap, HeapAsked, HeapError};
 pub use install::{InstallError, Source};
 pub use java::{Java, JavaError};
 pub use retired::Refused;
@@ -43,7 +45,6 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use thiserror::Error;
-use units::Bytes;
 use yaml::Ring;
 
 /// More instances than this are no experiment on one host.
@@ -56,8 +57,8 @@ pub struct Options {
     pub source: Source,
     /// The JDK; else that of `JAVA_HOME` or `PATH`.
     pub java_home: Option<PathBuf>,
-    /// Of each instance; else computed.
-    pub heap: Option<Bytes>,
+    /// Else computed, by the number of instances.
+    pub heap: Option<HeapAsked>,
     /// Keys of `cassandra.yaml`.
     pub settings: Vec<Setting>,
     /// Flags of the JVM, after all others.
@@ -246,12 +247,13 @@ impl Prepared {
 mod tests {
     use super::*;
     use std::net::TcpListener;
+    use units::Bytes;
 
     fn options() -> Options {
         Options {
             source: Source::Home("no/such/dir".into()),
             java_home: None,
-            heap: Some(Bytes(1)),
+            heap: Some(HeapAsked::Each(Bytes(1))),
             settings: Vec::new(),
             jvm: Vec::new(),
             listen: Ipv4Addr::new(127, 39, 0, 1),
@@ -282,7 +284,8 @@ mod tests {
         assert!(refused(&Options { instances: 0, ..options() }).is_usage());
         let both = Options { jvm: vec!["-Xmx1g".into()], ..options() };
         assert!(refused(&both).is_usage());
-        assert!(!refused(&Options { heap: Some(Bytes(1 << 50)), ..options() }).is_usage());
+        let vast = Options { heap: Some(HeapAsked::Each(Bytes(1 << 50))), ..options() };
+        assert!(!refused(&vast).is_usage());
         let gone = Options {
             source: Source::Release("5.0.5".parse().unwrap()),
             java_home: Some("no/such/jdk".into()),

@@ -83,6 +83,18 @@ impl FromStr for Setting {
 }
 
 impl Setting {
+    /// The whole key, with dots between its parts.
+    #[must_use]
+    pub fn dotted(&self) -> String {
+        self.path.join(".")
+    }
+
+    /// The value, in the form of JSON.
+    #[must_use]
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
     /// The top-level key.
     pub(crate) fn key(&self) -> &str {
         &self.path[0]
@@ -91,7 +103,7 @@ impl Setting {
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PREFIX}{}={}", self.path.join("."), self.value)
+        write!(f, "{PREFIX}{}={}", self.dotted(), self.value)
     }
 }
 

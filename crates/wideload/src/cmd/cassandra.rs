@@ -1,7 +1,8 @@
-//! The flags of a Cassandra that wideload starts, for `run` and for `up`.
+//! The flags of a Cassandra that wideload starts, for `run`, `scale` and `up`.
 
 use anyhow::anyhow;
-use stage::cassandra::{Options, Setting, Source, Version};
+use lab::experiment::Value;
+use stage::cassandra::{HeapAsked, Options, Setting, Source, Version};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use units::Bytes;
@@ -30,6 +31,9 @@ pub(crate) struct Flags {
     /// 8 GiB, whichever is more; of an instance's share]
     #[arg(long, value_name = "SIZE", help_heading = "Cassandra")]
     heap: Option<Bytes>,
+    /// Heap of all instances together, in equal parts: what is compared has the same memory in all
+    #[arg(long, value_name = "SIZE", conflicts_with = "heap", help_heading = "Cassandra")]
+    pub(crate) heap_total: Option<Bytes>,
     /// A key of cassandra.yaml, nested ones with dots; repeat for more
     #[arg(long, value_name = "cassandra.KEY=VALUE", help_heading = "Cassandra")]
     set: Vec<Setting>,
@@ -45,6 +49,11 @@ pub(crate) struct Flags {
     pub(crate) data_dir: Option<PathBuf>,
 }
 
+/// A size that comes back as it was.
+pub(crate) fn exact(size: Bytes) -> String {
+    format!("{}B", size.0)
+}
+
 impl Flags {
     /// The flags that were given, for a target that has no use for them.
     pub(crate) fn given(&self) -> Vec<&'static str> {
@@ -53,6 +62,7 @@ impl Flags {
             ("--cassandra-home", self.cassandra_home.is_some()),
             ("--java-home", self.java_home.is_some()),
             ("--heap", self.heap.is_some()),
+            ("--heap-total", self.heap_total.is_some()),
             ("--set", !self.set.is_empty()),
             ("--jvm", !self.jvm.is_empty()),
             ("--listen", self.listen.is_some()),
@@ -80,12 +90,43 @@ impl Flags {
         Ok(Options {
             source,
             java_home: self.java_home.clone(),
-            heap: self.heap,
+            heap: self.heap_asked(),
             settings: self.set.clone(),
             jvm: self.jvm.clone(),
             listen,
             instances,
         })
+    }
+
+    /// What is asked of the heap.
+    pub(crate) fn heap_asked(&self) -> Option<HeapAsked> {
+        self.heap.map(HeapAsked::Each).or(self.heap_total.map(HeapAsked::Total))
+    }
+
+    /// As settings of an experiment.
+    pub(crate) fn settings(&self) -> Vec<(String, Value)> {
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.display().to_string());
+        let texts = [
+            ("version", self.cassandra_version.as_ref().map(ToString::to_string)),
+            ("cassandra-home", path(&self.cassandra_home)),
+            ("java-home", path(&self.java_home)),
+            ("heap", self.heap.map(exact)),
+            ("heap-total", self.heap_total.map(exact)),
+            ("listen", self.listen.map(|address| address.to_string())),
+            ("data-dir", path(&self.data_dir)),
+        ];
+        let text =
+            |(name, value): (&str, Option<String>)| Some((name.to_owned(), Value::Text(value?)));
+        let mut settings: Vec<_> = texts.into_iter().filter_map(text).collect();
+        if !self.jvm.is_empty() {
+            settings.push(("jvm".to_owned(), Value::List(self.jvm.clone())));
+        }
+        let keys = self.set.iter().map(|set| (set.dotted(), Value::Text(set.value().to_owned())));
+        let keys: Vec<_> = keys.collect();
+        if !keys.is_empty() {
+            settings.push(("cassandra".to_owned(), Value::Table(keys)));
+        }
+        settings
     }
 
     /// As they were given, for the manifest.
@@ -96,6 +137,7 @@ impl Flags {
             "cassandra-home": path(&self.cassandra_home),
             "java-home": path(&self.java_home),
             "heap": self.heap.map(|heap| heap.to_string()),
+            "heap-total": self.heap_total.map(|heap| heap.to_string()),
             "set": self.set.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "jvm": self.jvm,
             "listen": self.listen.map(|address| address.to_string()),

@@ -1,15 +1,19 @@
 //! `wideload scale`: which layout of instances is best on this machine.
 
+use super::cassandra::Flags;
 use super::lab::{self as experiment, show_carried};
+use super::run::CASSANDRA;
 use super::times;
 use crate::exit::Exit;
 use crate::output;
 use crate::screen::Screen;
 use crate::signals::{self, Current};
+use ::lab::experiment::Value;
 use ::lab::layout::{Database, Policy};
 use ::lab::scale::{Compared, Study, foresee, scale};
 use ::lab::{MachineSource, machine_of};
 use anyhow::anyhow;
+use stage::cassandra::{PrepareError, StartError};
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,7 +22,8 @@ use units::{Bytes, Count, CpuSet, Nanos};
 const EXAMPLES: &str = "\
 Examples:
   wideload scale                                       # on the reference target
-  wideload scale --database cassandra --heap 1GiB --duration 30s --warm auto
+  wideload scale --target cassandra                    # some minutes for each trial
+  wideload scale --target cassandra --heap-total 2GiB --instances 1,2 --warm 20s
   wideload scale --layouts single,per-package,per-numa --numa-count 1,2,4,8
   wideload scale --synthetic 'package:2 numa:4 core:8 cpu:2'   # what would be compared there
   wideload scale --instances 1,2,3,4,6,8 --serial 500us   # a known truth
@@ -27,15 +32,20 @@ Exit status: 0 also when it cannot tell; 1 a trial failed; 2 usage; 3 environmen
 
 /// Find the best layout of instances on this machine, by how much, and how surely.
 ///
-/// Every arm has the same cpus in all, the same rows in all and the same client. Each trial starts
-/// its instances anew, verifies where their threads and pages are, loads, warms up and measures;
+/// Every arm has the same cpus, heap and rows in all, and the same client. Each trial starts its
+/// instances anew, verifies where their threads and pages are, loads, warms up and measures;
 /// repetitions are interleaved. How many clients keep an arm busy is looked for first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// What is laid out: reference or cassandra
-    #[arg(long, value_parser = ["reference", "cassandra"], default_value = "reference")]
-    database: String,
+    #[arg(
+        long,
+        alias = "database",
+        value_parser = ["reference", CASSANDRA],
+        default_value = "reference"
+    )]
+    target: String,
     /// Layouts to compare: single, per-package, per-numa, per-llc, a number of instances, 3-shared
     /// [default: those that differ on this machine]
     #[arg(long, value_name = "POLICY,...", value_delimiter = ',', conflicts_with = "instances")]
@@ -57,24 +67,23 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     repetitions: u32,
-    /// Rows of all instances together
-    #[arg(long, value_name = "N", default_value = "20k")]
-    records: Count,
-    /// Measured time of a trial
-    #[arg(long, value_name = "TIME", default_value = "1500ms", value_parser = times::of_run)]
-    duration: Nanos,
-    /// Time before it, or auto
-    #[arg(long, value_name = "TIME|auto", default_value = "500ms")]
-    warm: String,
+    /// Rows of all instances together [default: 20k; of Cassandras 100k]
+    #[arg(long, value_name = "N")]
+    records: Option<Count>,
+    /// Measured time of a trial [default: 1500ms; of Cassandras 20s]
+    #[arg(long, value_name = "TIME", value_parser = times::of_run)]
+    duration: Option<Nanos>,
+    /// Time before it, or auto [default: 500ms; of Cassandras auto]
+    #[arg(long, value_name = "TIME|auto")]
+    warm: Option<String>,
     /// Clients of every arm [default: looked for, until the arm is busy]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     threads: Option<u32>,
     /// A mock: every operation holds one lock of its instance for so long
     #[arg(long, value_name = "TIME", value_parser = times::serial)]
     serial: Option<Nanos>,
-    /// Heap of each Cassandra
-    #[arg(long, value_name = "SIZE")]
-    heap: Option<Bytes>,
+    #[command(flatten)]
+    cassandra: Flags,
     /// The client's cpus [default: half of the cores]
     #[arg(long, value_name = "CPUS")]
     client_cpus: Option<CpuSet>,
@@ -103,12 +112,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
-    if args.heap.is_some() && args.database != "cassandra" {
-        return Err(Exit::usage(anyhow!("--heap is of use with --database cassandra only")));
-    }
-    if args.serial.is_some() && args.database != "reference" {
-        return Err(Exit::usage(anyhow!("--serial is of use with --database reference only")));
-    }
+    let heap_total = heap_total(args)?;
     once("--instances", &args.instances)?;
     once("--numa-count", &args.numa_count)?;
     once("--layouts", &args.layouts)?;
@@ -117,19 +121,20 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let source = args.from.clone().map(MachineSource::Recorded);
     if let Some(source) = source.or(args.synthetic.clone().map(MachineSource::Synthetic)) {
         let machine = machine_of(&source)?;
-        let database = match args.database.as_str() {
-            "cassandra" => Database::Cassandra,
-            _ => Database::Reference,
+        let database = match is_cassandra(args) {
+            true => Database::Cassandra,
+            false => Database::Reference,
         };
-        output::print(&foresee(&study(args), &machine, database))?;
+        let study = Study { heap_total: args.cassandra.heap_total, ..study(args, None) };
+        output::print(&foresee(&study, &machine, database))?;
         return Ok(ExitCode::SUCCESS);
     }
     let current = Current::default();
     let stop = signals::stop_flag(&current).map_err(Exit::environment)?;
     let line = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
     let mut screen = Screen::of_experiment(current);
-    let scaled =
-        scale(&study(args), args.out.as_deref(), line, &mut experiment::trial, &mut screen, &stop);
+    let (study, make) = (study(args, heap_total), &mut experiment::trial);
+    let scaled = scale(&study, args.out.as_deref(), line, make, &mut screen, &stop);
     screen.close();
     let scaled = scaled?;
     show_carried(args.json, &scaled.carried)?;
@@ -160,19 +165,54 @@ fn once<T: PartialEq + Display>(flag: &str, values: &[T]) -> Result<(), Exit> {
     }
 }
 
-fn study(args: &Args) -> Study {
-    let mut settings = vec![
-        ("database".to_owned(), args.database.clone()),
-        ("records".to_owned(), args.records.0.to_string()),
-        ("duration".to_owned(), args.duration.to_string()),
-        ("warm".to_owned(), args.warm.clone()),
-    ];
-    let mut more = |name: &str, value: Option<String>| {
-        settings.extend(value.map(|value| (name.to_owned(), value)));
+fn is_cassandra(args: &Args) -> bool {
+    args.target == CASSANDRA
+}
+
+/// The heaps of an arm together: as asked, else what one instance on all of this host would have.
+/// That is the least that any number of them would have together.
+fn heap_total(args: &Args) -> Result<Option<Bytes>, Exit> {
+    let given = args.cassandra.given();
+    if !is_cassandra(args) {
+        return match given.first() {
+            Some(flag) => {
+                Err(Exit::usage(anyhow!("{flag} is of use with --target cassandra only")))
+            }
+            None => Ok(None),
+        };
+    }
+    if args.serial.is_some() {
+        return Err(Exit::usage(anyhow!("--serial is of use with --target reference only")));
+    }
+    let options = args.cassandra.options(1).map_err(Exit::usage)?;
+    let of_each = options.jvm.iter().find(|flag| flag.starts_with("-Xmx")).map(String::as_str);
+    if let Some(flag) = of_each.or(given.into_iter().find(|flag| *flag == "--heap")) {
+        return Err(Exit::usage(anyhow!(
+            "{flag} is of each instance, and arms of more instances would have more memory: give \
+             --heap-total"
+        )));
+    }
+    let heap = stage::cassandra::heap_of(&options).map_err(PrepareError::from);
+    Ok(Some(heap.map_err(StartError::from)?.size))
+}
+
+fn study(args: &Args, heap_total: Option<Bytes>) -> Study {
+    let (records, duration, warm) = match is_cassandra(args) {
+        true => (Count(100_000), Nanos::from_secs(20), "auto"),
+        false => (Count(20_000), Nanos::from_millis(1500), "500ms"),
     };
-    more("serial", args.serial.map(|time| time.to_string()));
-    more("heap", args.heap.map(|size| size.to_string()));
-    more("client-cpus", args.client_cpus.as_ref().map(ToString::to_string));
+    let mut settings = Vec::new();
+    let mut set = |name: &str, value: Option<String>| {
+        settings.extend(value.map(|value| (name.to_owned(), Value::Text(value))));
+    };
+    set("database", Some(args.target.clone()));
+    set("records", Some(args.records.unwrap_or(records).0.to_string()));
+    set("duration", Some(args.duration.unwrap_or(duration).to_string()));
+    set("warm", Some(args.warm.clone().unwrap_or_else(|| warm.to_owned())));
+    set("serial", args.serial.map(|time| time.to_string()));
+    set("client-cpus", args.client_cpus.as_ref().map(ToString::to_string));
+    let of_cassandra = args.cassandra.settings().into_iter();
+    settings.extend(of_cassandra.filter(|(name, _)| name != "heap-total"));
     let compared = match (args.layouts.is_empty(), args.instances.is_empty()) {
         (false, _) => Some(Compared::Layouts(args.layouts.clone())),
         (_, false) => Some(Compared::Instances(args.instances.clone())),
@@ -185,6 +225,7 @@ fn study(args: &Args) -> Study {
         repetitions: args.repetitions,
         seed: args.seed,
         threads: args.threads,
+        heap_total,
         settings,
     }
 }

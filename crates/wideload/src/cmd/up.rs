@@ -84,6 +84,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         places: cpus.into_iter().map(|cpus| Place { cpus, ..Place::default() }).collect(),
         data: absolute(&data)?.join(&args.name),
         logs: state.join("logs").join(&args.name),
+        lasting: false,
         detached: true,
     };
     let (version, heap) = (prepared.version().to_string(), prepared.heap().clone());

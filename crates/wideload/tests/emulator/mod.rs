@@ -59,6 +59,13 @@ fn lacking() -> Option<String> {
     if std::env::consts::ARCH != "x86_64" {
         return Some("only an x86-64 host emulates the guest".into());
     }
+    let emulates = Command::new(EMULATOR).arg("--version").stdin(Stdio::null()).output();
+    if !emulates.is_ok_and(|output| output.status.success()) {
+        return Some(format!("there is no {EMULATOR}; install the package qemu-system-x86"));
+    }
+    if busybox().is_none() {
+        return Some("there is no static busybox; install the package busybox-static".into());
+    }
     let cure = "run cargo xtask guest";
     for part in ["vmlinuz", "wideload"] {
         if !parts().join(part).exists() {
@@ -69,14 +76,7 @@ fn lacking() -> Option<String> {
     if changed(&parts().join("wideload")) < newest(&sources) {
         return Some(format!("target/guest/wideload is older than its sources: {cure}"));
     }
-    let emulates = Command::new(EMULATOR).arg("--version").stdin(Stdio::null()).output();
-    if !emulates.is_ok_and(|output| output.status.success()) {
-        return Some(format!("there is no {EMULATOR}; install the package qemu-system-x86"));
-    }
-    match busybox() {
-        Some(_) => None,
-        None => Some("there is no static busybox; install the package busybox-static".into()),
-    }
+    None
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {

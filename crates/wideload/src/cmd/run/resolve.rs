@@ -69,7 +69,8 @@ pub(crate) fn trial_of(
         .map_err(Exit::usage)?;
     let needed = in_flight_max.div_ceil(IN_FLIGHT_PER_CONNECTION);
     let wanted = args.connections.map_or(CONNECTIONS_MIN.max(needed), |n| n as usize);
-    let table = args.table.clone().or(settings.table).unwrap_or_else(|| plan.schema.table.clone());
+    let table =
+        args.table.clone().or(settings.table.clone()).unwrap_or_else(|| plan.schema.table.clone());
     let mut trial = Trial {
         plan: Arc::new(plan),
         table: TableName { keyspace: args.keyspace.clone(), table },
@@ -93,10 +94,7 @@ pub(crate) fn trial_of(
         timeout: args.timeout,
         retries: args.retries,
         load_retries: args.retries.max(settings.insertion_retry_limit),
-        load_retry_pause: match settings.insertion_retry_limit {
-            0 => Nanos::ZERO,
-            _ => Nanos::from_secs(u64::from(settings.insertion_retry_interval_s)),
-        },
+        load_retry_pause: load_retry_pause(&settings),
         give_up: args.give_up,
         seed: args.seed,
         interval: args.interval,
@@ -110,11 +108,19 @@ pub(crate) fn trial_of(
         command_line: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         settings: Map::new(),
         host: serde_json::to_value(&machine).unwrap_or(Value::Null),
+        kept: None,
         forewarned: Vec::new(),
         foreign: None,
     };
     trial.settings = recorded(args, &trial);
     Ok(trial)
+}
+
+fn load_retry_pause(settings: &ycsb::Settings) -> Nanos {
+    match settings.insertion_retry_limit {
+        0 => Nanos::ZERO,
+        _ => Nanos::from_secs(u64::from(settings.insertion_retry_interval_s)),
+    }
 }
 
 fn check(args: &Args) -> anyhow::Result<()> {
@@ -345,6 +351,7 @@ fn cpus(args: &Args, machine: &Machine) -> Result<Cpus, Exit> {
                     true => Database::Cassandra,
                     false => Database::Reference,
                 },
+                heap: args.cassandra.heap_asked(),
             };
             lay_out(machine, &asked).map_err(|e| Exit::usage(anyhow!("--layout {policy}: {e}")))?.0
         }
