@@ -7,9 +7,7 @@ use record::{Latency, Series, Tag};
 use std::path::Path;
 use units::Nanos;
 use wire::cql::framing::Outgoing;
-use wire::cql::request::{
-    Batch, BatchKind, BatchStatement, PreparedRef, QueryParameters, Request,
-};
+use wire::cql::request::{Batch, BatchKind, BatchStatement, PreparedRef, QueryParameters, Request};
 use wire::cql::response::{Column, Metadata, Prepared, put_error, put_prepared};
 use wire::cql::{
     ColumnType, Compression, Consistency, ErrorCode, Header, Opcode, Protocol, Value, put,
