@@ -6,13 +6,17 @@ use record::hlog::HlogWriter;
 use record::{Latency, Series, Tag};
 use std::path::Path;
 use units::Nanos;
-use wire::cql::request::{Batch, BatchKind, BatchStatement, QueryParameters, Request};
+use wire::cql::framing::Outgoing;
+use wire::cql::request::{Batch, BatchKind, BatchStatement, PreparedRef, QueryParameters, Request};
 use wire::cql::response::{Column, Metadata, Prepared, put_error, put_prepared};
-use wire::cql::{ColumnType, Consistency, ErrorCode, Header, Opcode, Value, put};
+use wire::cql::{
+    ColumnType, Compression, Consistency, ErrorCode, Header, Opcode, Protocol, Value, put,
+};
 
 fn main() -> std::io::Result<()> {
     for (target, seeds) in [
         ("frame", frames()),
+        ("framing", framings()),
         ("hlog", logs()),
         ("profile", profiles()),
         ("session", sessions()),
@@ -40,8 +44,8 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
         ("auth-response", Request::AuthResponse(Some(b"\0a\0b"))),
         ("options", Request::Options),
         ("query", Request::Query("SELECT * FROM t", parameters())),
-        ("prepare", Request::Prepare("SELECT * FROM t WHERE a = ?")),
-        ("execute", Request::Execute(b"0123456789abcdef", parameters())),
+        ("prepare", Request::Prepare("SELECT * FROM t WHERE a = ?", None)),
+        ("execute", Request::Execute(PreparedRef::v4(b"0123456789abcdef"), parameters())),
         ("batch", Request::Batch(batch())),
         ("register", Request::Register(vec!["SCHEMA_CHANGE", "STATUS_CHANGE"])),
     ];
@@ -57,6 +61,32 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
         frames.push((name, frame));
     }
     frames
+}
+
+/// Frames on the wire, behind the byte that says how; see the target.
+fn framings() -> Vec<(&'static str, Vec<u8>)> {
+    let mut frames = Vec::new();
+    Request::Options.encode_at(5, 1, &mut frames);
+    let text = "SELECT a, a, a, a, a, a, a, a, a, a, a, a FROM t";
+    Request::Prepare(text, Some("k")).encode_at(5, 2, &mut frames);
+    let protocols = [
+        ("v4-lz4", 4, Compression::Lz4),
+        ("v4-snappy", 4, Compression::Snappy),
+        ("v5", 5, Compression::None),
+        ("v5-lz4", 5, Compression::Lz4),
+    ];
+    let mut seeds = Vec::new();
+    for (choice, (name, version, compression)) in protocols.into_iter().enumerate() {
+        let mut wired = vec![choice as u8];
+        let protocol = Protocol::new(version, compression).unwrap();
+        Outgoing::new(protocol).encode(&frames, &mut wired);
+        seeds.push((name, wired));
+    }
+    // Cut into two parts of the target's own.
+    let (first, second) = frames[9..].split_at(20);
+    let part = |part: &[u8]| [&[(part.len() << 1) as u8, 0], part].concat();
+    seeds.push(("parts", [&[6][..], &part(first), &part(second)].concat()));
+    seeds
 }
 
 /// A distribution of every kind, each before a profile or a table definition.
@@ -112,7 +142,7 @@ fn sessions() -> Vec<(&'static str, Vec<u8>)> {
     let mut seeds: Vec<_> = texts.map(|(name, text)| (name, text.as_bytes().to_vec())).into();
     let mut raw = vec![0];
     Request::Options.encode(1, &mut raw);
-    Request::Prepare("SELECT * FROM system.local").encode(2, &mut raw);
+    Request::Prepare("SELECT * FROM system.local", None).encode(2, &mut raw);
     seeds.push(("raw", raw));
     seeds
 }
@@ -127,6 +157,8 @@ fn batch() -> Batch<'static> {
         consistency: Consistency::Quorum,
         serial_consistency: None,
         timestamp_us: Some(1),
+        keyspace: None,
+        now_s: None,
     }
 }
 
@@ -150,6 +182,7 @@ fn responses() -> Vec<(&'static str, Opcode, Vec<u8>)> {
     };
     let prepared = Prepared {
         id: b"0123456789abcdef".to_vec(),
+        metadata_id: b"fedcba9876543210".to_vec(),
         partition_key: vec![0],
         values: Metadata { paging_state: None, ..metadata() },
         rows: metadata(),
@@ -183,7 +216,7 @@ fn responses() -> Vec<(&'static str, Opcode, Vec<u8>)> {
         ("void", Opcode::Result, body(&|out| put::i32(out, 1))),
         ("rows", Opcode::Result, rows(false)),
         ("rows-bare", Opcode::Result, rows(true)),
-        ("prepared", Opcode::Result, body(&|out| put_prepared(out, &prepared))),
+        ("prepared", Opcode::Result, body(&|out| put_prepared(out, 4, &prepared))),
         ("event", Opcode::Event, event),
     ]
 }

@@ -21,7 +21,8 @@ fuzz_target!(|bytes: &[u8]| {
 fn request(header: &Header, body: &[u8]) {
     let Ok(request) = Request::decode(header, body) else { return };
     let mut again = Vec::new();
-    request.encode(header.stream, &mut again);
+    let version = if header.is_v5() { 5 } else { 4 };
+    request.encode_at(version, header.stream, &mut again);
     let header = Header::decode(&again).unwrap().unwrap();
     assert_eq!(header.body_size, again.len() - HEADER_SIZE);
     assert_eq!(Request::decode(&header, &again[HEADER_SIZE..]).unwrap(), request);

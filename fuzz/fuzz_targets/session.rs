@@ -29,6 +29,7 @@ fuzz_target!(|input: &[u8]| {
             prepared_max: 100,
             clock: Clock::Manual(Arc::default()),
             address: ([127, 0, 0, 1], 9042).into(),
+            protocol_max: 5,
         })
         .unwrap(),
     );
@@ -37,9 +38,9 @@ fuzz_target!(|input: &[u8]| {
     let mut out = Vec::new();
     let mut frame = Vec::new();
     Request::Startup(vec![("CQL_VERSION", "3.0.0")]).encode(0, &mut frame);
-    session.receive(&frame, &mut out);
+    session.receive(&frame, usize::MAX, &mut out);
     if let Some(raw) = input.strip_prefix(&[0]) {
-        session.receive(raw, &mut out);
+        session.receive(raw, usize::MAX, &mut out);
         return;
     }
     SCHEMA.iter().for_each(|text| ask(&mut session, text));
@@ -54,8 +55,8 @@ fn ask(session: &mut Session, text: &str) {
     if frame.len() > 1 << 16 {
         return;
     }
-    let (consumed, _) = session.receive(&frame, &mut out);
-    assert_eq!(consumed, frame.len());
+    let done = session.receive(&frame, usize::MAX, &mut out);
+    assert_eq!(done.consumed, frame.len());
     let header = Header::decode(&out).unwrap().expect("an answer");
     assert_eq!((header.stream, out.len() - HEADER_SIZE), (7, header.body_size));
     if let Response::Rows(rows) = Response::decode(&header, &out[HEADER_SIZE..]).unwrap() {

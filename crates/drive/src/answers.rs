@@ -1,11 +1,12 @@
 //! Answers: what was received -> header -> outcome, for the operation that they belong to.
 
-use crate::connection::State;
+use crate::connection::{Connection, State};
+use crate::operations::Operations;
 use crate::outcome;
 use crate::roster::Roster;
 use crate::run::Setup;
 use crate::slots::Slot;
-use crate::streams::Answered;
+use crate::streams::{Answered, Streams};
 use crate::tally::Witness;
 use crate::worker::Worker;
 use record::Outcome;
@@ -40,8 +41,8 @@ const UNPREPARED_MAX: u8 = 20;
 enum Pause {
     /// No whole frame is left.
     Empty,
-    /// The connection is not ready yet; the frame with this header is still to be taken.
-    Starting(Header),
+    /// The connection is not ready yet; the next frame is still to be taken.
+    Starting,
     /// The host has forgotten the statement of the operation in this slot.
     Unprepared(u32),
     /// The peer breaks the protocol.
@@ -106,42 +107,41 @@ fn is_prepared(setup: &Setup, statement: usize, header: &Header, body: &[u8]) ->
     }
 }
 
-impl<R: Ring, W: Witness> Worker<R, W> {
-    /// Takes every whole frame that has arrived on a connection. `at` is the clock read behind the
-    /// receive.
-    pub(crate) fn receive(&mut self, index: u16, at: Nanos) {
-        self.approach(index);
-        loop {
-            match self.take_answers(index, at) {
-                Pause::Empty => return,
-                Pause::Starting(header) => self.on_started(index, &header, at),
-                Pause::Unprepared(slot) => self.prepare_again(slot, index, at),
-                Pause::Broken => return self.lost(index, at),
-            }
-        }
-    }
+/// What answers are taken with.
+struct Taker<'a, W: Witness> {
+    setup: &'a Setup,
+    roster: &'a Roster,
+    operations: &'a mut Operations<W>,
+    key: &'a mut [u8],
+    state: State,
+    streams: &'a mut Streams,
+}
 
+impl<W: Witness> Taker<'_, W> {
     /// Touches what the answers that have arrived belong to. A target on the same cpu, or 10 ms of
     /// waiting, leave nothing of it in the caches; here the loads of many answers are under way at
-    /// once, while [`Self::take_answers`] would wait for each of them: 0.1 us per operation.
+    /// once, while [`Self::take`] would wait for each of them: 0.1 us per operation.
     #[inline]
-    fn approach(&self, index: u16) {
-        let connection = &self.connections[usize::from(index)];
-        let mut rest = self.ring.received(connection.id);
+    fn approach(&self, received: &[u8]) {
+        let mut rest = received;
         while let Ok(Some(header)) = Header::decode(rest) {
             let Some(behind) = rest.get(HEADER_SIZE + header.body_size..) else { return };
-            if let Some(slot) = connection.streams.slot(header.stream) {
+            if let Some(slot) = self.streams.slot(header.stream) {
                 self.operations.slots.touch(slot);
             }
             rest = behind;
         }
     }
 
-    /// Takes answers to operations as long as nothing else turns up.
-    fn take_answers(&mut self, index: u16, at: Nanos) -> Pause {
-        let Self { setup, roster, ring, connections, operations, key, .. } = self;
-        let connection = &mut connections[usize::from(index)];
-        let received = ring.received(connection.id);
+    /// Takes the whole frames at the start of `received`; returns how many bytes they are, and why
+    /// no more are taken.
+    #[inline]
+    fn take(&mut self, received: &[u8], at: Nanos) -> (usize, Pause) {
+        self.approach(received);
+        // Not by way of `self`: the loop needs all registers.
+        let (setup, roster, state) = (self.setup, self.roster, self.state);
+        let operations = &mut *self.operations;
+        let (key, streams) = (&mut *self.key, &mut *self.streams);
         let mut rest = received;
         let pause = loop {
             let header = match Header::decode(rest) {
@@ -149,13 +149,13 @@ impl<R: Ring, W: Witness> Worker<R, W> {
                 Ok(_) => break Pause::Empty,
                 Err(_) => break Pause::Broken,
             };
-            if matches!(connection.state, State::Connecting(_) | State::Starting(_)) {
-                break Pause::Starting(header);
+            if matches!(state, State::Connecting(_) | State::Starting(_)) {
+                break Pause::Starting;
             }
             let (frame, behind) = rest.split_at(HEADER_SIZE + header.body_size);
             let body = &frame[HEADER_SIZE..];
             rest = behind;
-            match connection.streams.answered(header.stream) {
+            match streams.answered(header.stream) {
                 Answered::Slot(slot) => {
                     let asked = operations.slots.get(slot);
                     match judge(setup, roster, asked, &header, body, key) {
@@ -176,9 +176,48 @@ impl<R: Ring, W: Witness> Worker<R, W> {
                 Answered::Stray => break Pause::Broken,
             }
         };
-        let taken = received.len() - rest.len();
-        ring.consume(connection.id, taken);
-        pause
+        (received.len() - rest.len(), pause)
+    }
+}
+
+impl<R: Ring, W: Witness> Worker<R, W> {
+    /// Takes every whole frame that has arrived on a connection. `at` is the clock read behind the
+    /// receive.
+    pub(crate) fn receive(&mut self, index: u16, at: Nanos) {
+        loop {
+            match self.take_answers(index, at) {
+                Pause::Empty => return,
+                Pause::Starting => self.on_started(index, at),
+                Pause::Unprepared(slot) => self.prepare_again(slot, index, at),
+                Pause::Broken => return self.lost(index, at),
+            }
+        }
+    }
+
+    /// Takes answers to operations as long as nothing else turns up.
+    fn take_answers(&mut self, index: u16, at: Nanos) -> Pause {
+        let Self { setup, roster, ring, connections, operations, key, .. } = self;
+        let Connection { id, state, streams, framed, .. } = &mut connections[usize::from(index)];
+        let mut taker = Taker { setup, roster, operations, key, state: *state, streams };
+        let Some(framed) = framed else {
+            let (taken, pause) = taker.take(ring.received(*id), at);
+            ring.consume(*id, taken);
+            return pause;
+        };
+        loop {
+            let (taken, pause) = match framed.frames(ring, *id) {
+                Ok([]) => return Pause::Empty,
+                Ok(frames) => taker.take(frames, at),
+                Err(error) => {
+                    setup.first_error.get_or_init(|| error.to_string());
+                    return Pause::Broken;
+                }
+            };
+            framed.take(ring, *id, taken);
+            if !matches!(pause, Pause::Empty) {
+                return pause;
+            }
+        }
     }
 
     /// The host does not know the statement (any longer): it is prepared there again, and the
@@ -195,8 +234,13 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         let link = &mut self.connections[usize::from(connection)];
         // None: it is on its way already.
         if let Some(stream) = link.streams.take_for_prepare(statement) {
-            let request = Request::Prepare(self.setup.encoder.text(statement));
-            self.ring.filling(link.id).append(|out| request.encode(stream, out));
+            let request = Request::Prepare(self.setup.encoder.text(statement), None);
+            let version = self.setup.encoder.protocol().version();
+            let filling = match &mut link.framed {
+                None => self.ring.filling(link.id),
+                Some(framed) => &mut framed.pending,
+            };
+            filling.append(|out| request.encode_at(version, stream, out));
             self.operations.tally.usage.prepares += 1;
             self.roster.cry();
             if !link.dirty {

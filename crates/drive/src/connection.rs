@@ -1,5 +1,6 @@
 //! One connection of a worker: its state, its stream ids, and what is encoded but not yet offered.
 
+use crate::framed::Framed;
 use crate::streams::Streams;
 use ring::ConnectionId;
 use std::net::SocketAddr;
@@ -29,6 +30,8 @@ pub(crate) struct Connection {
     pub(crate) id: ConnectionId,
     pub(crate) state: State,
     pub(crate) streams: Streams,
+    /// None as long as frames stand on the wire as they are.
+    pub(crate) framed: Option<Box<Framed>>,
     /// Slots whose frames are in the filled half, in order.
     pub(crate) unoffered: Vec<u32>,
     /// Has something to flush.
@@ -48,6 +51,7 @@ impl Connection {
             id: ConnectionId(u32::MAX),
             state: State::Down(Nanos::ZERO),
             streams: Streams::new(),
+            framed: None,
             unoffered: Vec::with_capacity(in_flight_max),
             dirty: false,
             failures: 0,
@@ -69,6 +73,7 @@ impl Connection {
         };
         self.failures += 1;
         self.streams.clear();
+        self.framed = None;
         self.unoffered.clear();
         self.dirty = false;
     }

@@ -15,12 +15,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::{Credentials, Nanos, clock};
+use wire::cql::framing::{FramingError, Incoming, Outgoing};
 use wire::cql::request::{QueryParameters, Request};
 use wire::cql::response::{Prepared, Response};
-use wire::cql::{Consistency, DecodeError, ErrorCode, HEADER_SIZE, Header, RESPONSE, VERSION};
+use wire::cql::{Consistency, DecodeError, ErrorCode, HEADER_SIZE, Header, Protocol, RESPONSE};
 
 /// An answer to the control connection is never longer than this, in bytes.
 const ANSWER_SIZE_MAX: usize = 16 << 20;
+
+/// Bytes that are read at a time where it is not known how many come.
+const READ_SIZE: usize = 16 << 10;
 
 /// How long the wish to stop may go unseen.
 const STOP_SEEN_MAX: Nanos = Nanos::from_millis(100);
@@ -47,7 +51,7 @@ pub enum ControlError {
     )]
     Broken { address: SocketAddr, source: io::Error },
     /// It answers, but not with this protocol.
-    #[error("{address} does not speak CQL protocol v4 ({reason}); is it the database's CQL port?")]
+    #[error("{address} does not speak the CQL protocol ({reason}); is it the database's CQL port?")]
     NotCql { address: SocketAddr, reason: String },
     /// It does not let us in.
     #[error("{address} is of no use: {refusal}")]
@@ -67,6 +71,16 @@ pub struct Control {
     timeout: Nanos,
     socket: TcpStream,
     stop: Arc<AtomicBool>,
+    protocol: Protocol,
+    framed: Option<Framed>,
+}
+
+/// What a framed connection has received, and how it frames.
+#[derive(Debug)]
+struct Framed {
+    incoming: Incoming,
+    outgoing: Outgoing,
+    received: Vec<u8>,
 }
 
 impl Control {
@@ -101,16 +115,39 @@ impl Control {
         credentials: Option<&Credentials>,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, ControlError> {
+        Self::speaking(Protocol::default(), address, timeout, credentials, stop)
+    }
+
+    /// As [`Self::connect_unless`], in this protocol.
+    ///
+    /// # Errors
+    /// As for [`Self::connect_unless`], and [`ControlError::NotLetIn`] when the target does not
+    /// take the protocol.
+    pub fn speaking(
+        protocol: Protocol,
+        address: SocketAddr,
+        timeout: Nanos,
+        credentials: Option<&Credentials>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, ControlError> {
         let unreachable = |source| ControlError::Unreachable { address, source };
         let socket = open(address, timeout, stop)?;
         socket.set_nodelay(true).map_err(unreachable)?;
         socket.set_write_timeout(Some(timeout.to_duration())).map_err(unreachable)?;
-        let mut control = Self { address, timeout, socket, stop: stop.clone() };
-        let mut frame = handshake::startup();
+        let stop = stop.clone();
+        let mut control = Self { address, timeout, socket, stop, protocol, framed: None };
+        let mut frame = handshake::startup(protocol);
         // STARTUP and the password; whoever asks for more than that is not let have it.
         for _ in 0..2 {
             let (header, body) = control.exchange(&frame)?;
-            match handshake::next(&header, &body, credentials) {
+            if control.framed.is_none() && !protocol.is_bare() {
+                control.framed = Some(Framed {
+                    incoming: Incoming::new(protocol, ANSWER_SIZE_MAX),
+                    outgoing: Outgoing::new(protocol),
+                    received: Vec::new(),
+                });
+            }
+            match handshake::next(protocol, &header, &body, credentials) {
                 Ok(Next::Ready) => return Ok(control),
                 Ok(Next::Send(answer)) => frame = answer,
                 Err(Refusal::Other(reason)) => {
@@ -149,7 +186,7 @@ impl Control {
     /// # Errors
     /// As for [`Self::query`].
     pub fn prepare(&mut self, text: &str) -> Result<Prepared, ControlError> {
-        let (header, body) = self.ask(&Request::Prepare(text))?;
+        let (header, body) = self.ask(&Request::Prepare(text, None))?;
         match self.decode(&header, &body)? {
             Response::Prepared(prepared) => Ok(prepared),
             Response::Error { code, message, .. } => Err(self.refused(text, code, message)),
@@ -163,18 +200,71 @@ impl Control {
 
     pub(crate) fn ask(&mut self, request: &Request<'_>) -> Result<(Header, Vec<u8>), ControlError> {
         let mut frame = Vec::new();
-        request.encode(0, &mut frame);
-        self.exchange(&frame)
+        request.encode_at(self.protocol.version(), 0, &mut frame);
+        let (header, body) = self.exchange(&frame)?;
+        let version = header.version & !RESPONSE;
+        if version != self.protocol.version() {
+            let reason = format!("it answers in version {version}");
+            return Err(ControlError::NotCql { address: self.address, reason });
+        }
+        Ok((header, body))
     }
 
     fn exchange(&mut self, frame: &[u8]) -> Result<(Header, Vec<u8>), ControlError> {
-        self.socket.write_all(frame).map_err(|e| self.broken(e))?;
+        let mut wired = Vec::new();
+        match &mut self.framed {
+            Some(framed) => framed.outgoing.encode(frame, &mut wired),
+            None => wired.extend_from_slice(frame),
+        }
+        self.socket.write_all(&wired).map_err(|e| self.broken(e))?;
         self.frame()
+    }
+
+    /// Whether a frame has arrived that was not taken yet.
+    pub(crate) fn has_frame(&self) -> bool {
+        self.framed.as_ref().is_some_and(|framed| framed.incoming.has_frames())
     }
 
     /// The next frame that the target sends.
     pub(crate) fn frame(&mut self) -> Result<(Header, Vec<u8>), ControlError> {
         let deadline = clock::now() + self.timeout;
+        match self.framed.take() {
+            Some(mut framed) => {
+                let frame = self.framed_frame(&mut framed, deadline);
+                self.framed = Some(framed);
+                frame
+            }
+            None => self.bare_frame(deadline),
+        }
+    }
+
+    fn framed_frame(
+        &mut self,
+        framed: &mut Framed,
+        deadline: Nanos,
+    ) -> Result<(Header, Vec<u8>), ControlError> {
+        let Framed { incoming, received, .. } = framed;
+        loop {
+            let broken = |error: FramingError| self.broken(io::Error::other(error));
+            let consumed = incoming.advance(received).map_err(broken)?;
+            received.drain(..consumed);
+            let frames = incoming.frames(received);
+            if let Some(header) = Header::decode(frames).map_err(|e| self.not_cql(&e))? {
+                let size = HEADER_SIZE + header.body_size;
+                let body = frames.get(HEADER_SIZE..size).unwrap_or_default().to_vec();
+                let consumed = incoming.take(size);
+                received.drain(..consumed);
+                return Ok((header, body));
+            }
+            let start = received.len();
+            received.resize(start + READ_SIZE, 0);
+            let size = self.read_some(&mut received[start..], deadline);
+            received.truncate(start + size.as_ref().copied().unwrap_or(0));
+            size?;
+        }
+    }
+
+    fn bare_frame(&mut self, deadline: Nanos) -> Result<(Header, Vec<u8>), ControlError> {
         let mut head = [0u8; HEADER_SIZE];
         self.read(&mut head, deadline)?;
         let header = Header::decode(&head).map_err(|e| self.not_cql(&e))?;
@@ -186,16 +276,21 @@ impl Control {
         };
         let mut body = vec![0u8; header.body_size];
         self.read(&mut body, deadline)?;
-        if header.version != VERSION | RESPONSE {
-            let reason = format!("it answers in version {}", header.version & !RESPONSE);
-            return Err(ControlError::NotCql { address: self.address, reason });
-        }
         Ok((header, body))
     }
 
     /// Fills `out` before the deadline, however small the pieces are in which it comes.
     fn read(&mut self, mut out: &mut [u8], deadline: Nanos) -> Result<(), ControlError> {
         while !out.is_empty() {
+            let size = self.read_some(out, deadline)?;
+            out = &mut out[size..];
+        }
+        Ok(())
+    }
+
+    /// Reads what is there, at least one byte, before the deadline.
+    fn read_some(&mut self, out: &mut [u8], deadline: Nanos) -> Result<usize, ControlError> {
+        loop {
             let left = deadline.since(clock::now());
             if left == Nanos::ZERO {
                 return Err(ControlError::Mute { address: self.address, timeout: self.timeout });
@@ -210,7 +305,7 @@ impl Control {
                     let source = io::Error::other("it closed the connection instead of answering");
                     return Err(ControlError::Broken { address: self.address, source });
                 }
-                Ok(size) => out = &mut out[size..],
+                Ok(size) => return Ok(size),
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -221,7 +316,6 @@ impl Control {
                 Err(error) => return Err(self.broken(error)),
             }
         }
-        Ok(())
     }
 
     pub(crate) fn decode<'a>(

@@ -8,7 +8,9 @@
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
-use wire::cql::{Consistency, ExecuteTemplate, FrameWriter};
+use wire::cql::request::PreparedRef;
+use wire::cql::response::Prepared;
+use wire::cql::{Consistency, ExecuteTemplate, FrameWriter, Protocol};
 use workload::cassandra_stress::{BlobGenerator, fold_bytes};
 use workload::{Action, Cells, Draw, Plan, Random, Statement};
 
@@ -151,12 +153,28 @@ fn selects_key(statement: &Statement) -> bool {
     !statement.by_name || statement.action == Action::Scan
 }
 
+/// What a prepared statement is executed by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreparedId {
+    /// Of the statement.
+    pub id: Vec<u8>,
+    /// Of the metadata of its rows; empty in protocol v4, which has none.
+    pub metadata_id: Vec<u8>,
+}
+
+impl From<Prepared> for PreparedId {
+    fn from(prepared: Prepared) -> Self {
+        Self { id: prepared.id, metadata_id: prepared.metadata_id }
+    }
+}
+
 /// Writes EXECUTE frames for the statements of a plan. Shared by all workers, never written to.
 #[derive(Debug)]
 pub struct Encoder {
     plan: Arc<Plan>,
     statements: Vec<Executable>,
     frame_size_max: usize,
+    protocol: Protocol,
 }
 
 /// The values of most plans. A function of its own, because the loop needs all registers.
@@ -197,12 +215,26 @@ struct Executable {
 }
 
 impl Encoder {
-    /// For prepared ids in the order of the plan's statements.
+    /// For prepared ids in the order of the plan's statements, in protocol v4 without compression.
     #[must_use]
     pub fn new(
         plan: Arc<Plan>,
         table: &TableName,
         ids: &[Vec<u8>],
+        levels: impl Into<Levels>,
+    ) -> Self {
+        let bare = |id: &Vec<u8>| PreparedId { id: id.clone(), metadata_id: Vec::new() };
+        let ids: Vec<_> = ids.iter().map(bare).collect();
+        Self::speaking(Protocol::default(), plan, table, &ids, levels)
+    }
+
+    /// For statements that were prepared in this protocol, in the order of the plan's.
+    #[must_use]
+    pub fn speaking(
+        protocol: Protocol,
+        plan: Arc<Plan>,
+        table: &TableName,
+        ids: &[PreparedId],
         levels: impl Into<Levels>,
     ) -> Self {
         let levels = levels.into();
@@ -212,14 +244,16 @@ impl Encoder {
             .iter()
             .zip(ids)
             .zip(texts)
-            .map(|((statement, id), text)| {
+            .map(|((statement, PreparedId { id, metadata_id }), text)| {
                 let values = match statement.action {
                     Action::Read => 1,
                     Action::Scan => 2,
                     Action::Update | Action::Insert => statement.columns.len() + 1,
                 };
+                let (version, prepared) = (protocol.version(), PreparedRef { id, metadata_id });
+                let level = levels.of(statement.action);
                 Executable {
-                    template: ExecuteTemplate::new(id, levels.of(statement.action), values as u16),
+                    template: ExecuteTemplate::new(version, prepared, level, values as u16),
                     statement: statement.clone(),
                     text,
                     id: id.clone(),
@@ -236,13 +270,19 @@ impl Encoder {
             };
             template.frame_size(4 + plan.key_size_max() + values)
         });
-        Self { frame_size_max: sizes.max().unwrap_or(0), statements, plan }
+        Self { frame_size_max: sizes.max().unwrap_or(0), statements, plan, protocol }
     }
 
     /// No frame of this encoder is longer, in bytes.
     #[must_use]
     pub fn frame_size_max(&self) -> usize {
         self.frame_size_max
+    }
+
+    /// Of the connections that its frames go out on.
+    #[must_use]
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
     }
 
     /// The plan that it encodes.

@@ -1,4 +1,5 @@
-//! How a connection begins: STARTUP, and a password where the target wants one.
+//! How a connection begins: STARTUP, and a password where the target wants one. What follows the
+//! answer to STARTUP is framed, where the protocol is (v5, section 2.3.1).
 //!
 //! Frame by frame: what the target says -> ready, the frame to answer with, or why it will not do.
 //! The password goes by SASL PLAIN, as Cassandra's `PasswordAuthenticator` and those like it take
@@ -8,7 +9,7 @@ use thiserror::Error;
 use units::Credentials;
 use wire::cql::request::Request;
 use wire::cql::response::Response;
-use wire::cql::{ErrorCode, Header};
+use wire::cql::{Compression, ErrorCode, Header, Protocol, RESPONSE};
 
 /// The error code of a refused password.
 const BAD_CREDENTIALS: ErrorCode = ErrorCode(0x0100);
@@ -38,14 +39,25 @@ pub enum Refusal {
          WIDELOAD_PASSWORD"
     )]
     Credentials { user: String, message: String },
+    /// It speaks another version, or cannot compress that way.
+    #[error(
+        "it does not take {protocol}: {message}; --protocol 4 --compression none is what every CQL \
+         server takes"
+    )]
+    Protocol { protocol: Protocol, message: String },
     /// It refused for another reason.
     #[error("it refused to begin: {0}")]
     Other(String),
 }
 
 /// The first frame; connections of the data plane register for nothing.
-pub(crate) fn startup() -> Vec<u8> {
-    frame(&Request::Startup(vec![("CQL_VERSION", "3.0.0"), ("DRIVER_NAME", "wideload")]))
+pub(crate) fn startup(protocol: Protocol) -> Vec<u8> {
+    let mut options = vec![("CQL_VERSION", "3.0.0"), ("DRIVER_NAME", "wideload")];
+    match protocol.compression() {
+        Compression::None => {}
+        compression => options.push(("COMPRESSION", compression.name())),
+    }
+    frame(protocol, &Request::Startup(options))
 }
 
 /// What follows a frame of the target's before the connection is ready.
@@ -53,16 +65,29 @@ pub(crate) fn startup() -> Vec<u8> {
 /// # Errors
 /// [`Refusal`].
 pub(crate) fn next(
+    protocol: Protocol,
     header: &Header,
     body: &[u8],
     credentials: Option<&Credentials>,
 ) -> Result<Next, Refusal> {
     let response = Response::decode(header, body).map_err(|e| Refusal::Other(e.to_string()))?;
+    let version = header.version & !RESPONSE;
+    let other_version = version != protocol.version();
+    let unspoken = |message: String| match protocol.is_bare() {
+        true => Refusal::Other(message),
+        false => Refusal::Protocol { protocol, message },
+    };
     match (response, credentials) {
+        (Response::Error { code, message, .. }, _)
+            if other_version || code == ErrorCode::PROTOCOL =>
+        {
+            Err(unspoken(message.to_owned()))
+        }
+        _ if other_version => Err(unspoken(format!("it answers in version {version}"))),
         (Response::Ready | Response::AuthSuccess, _) => Ok(Next::Ready),
         (Response::Authenticate(_), Some(who)) => {
             let token = ["", &who.user, who.password.expose()].join("\0");
-            Ok(Next::Send(frame(&Request::AuthResponse(Some(token.as_bytes())))))
+            Ok(Next::Send(frame(protocol, &Request::AuthResponse(Some(token.as_bytes())))))
         }
         (Response::Authenticate(authenticator), None) => {
             let authenticator = authenticator.to_owned();
@@ -79,9 +104,9 @@ pub(crate) fn next(
     }
 }
 
-fn frame(request: &Request<'_>) -> Vec<u8> {
+fn frame(protocol: Protocol, request: &Request<'_>) -> Vec<u8> {
     let mut frame = Vec::new();
-    request.encode(0, &mut frame);
+    request.encode_at(protocol.version(), 0, &mut frame);
     frame
 }
 
@@ -92,7 +117,8 @@ mod tests {
     use wire::cql::{HEADER_SIZE, Opcode, put};
 
     fn said(opcode: Opcode, who: Option<&Credentials>, body: &[u8]) -> Result<Next, Refusal> {
-        next(&Header { body_size: body.len(), ..Header::response(0, opcode) }, body, who)
+        let header = Header { body_size: body.len(), ..Header::response(0, opcode) };
+        next(Protocol::default(), &header, body, who)
     }
 
     fn ann() -> Credentials {

@@ -10,6 +10,7 @@ mod connection;
 mod control;
 mod cql;
 mod exchange;
+mod framed;
 mod handshake;
 mod horizon;
 mod inserts;
@@ -32,7 +33,8 @@ mod worker;
 
 pub use control::{Control, ControlError};
 pub use cql::{
-    Encoder, Levels, TableName, create_keyspace, create_table, identifier, statement_texts, types,
+    Encoder, Levels, PreparedId, TableName, create_keyspace, create_table, identifier,
+    statement_texts, types,
 };
 pub use exchange::WorkerUsage;
 pub use handshake::Refusal;

@@ -1,6 +1,7 @@
 //! A worker's connections: set up before the run, mended while it goes on.
 
 use crate::connection::{Connection, State};
+use crate::framed::Framed;
 use crate::handshake::{self, Next, Refusal, startup};
 use crate::roster::Hosts;
 use crate::router::Router;
@@ -13,7 +14,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::{Credentials, Nanos, clock};
-use wire::cql::{HEADER_SIZE, Header};
+use wire::cql::framing::FramingError;
+use wire::cql::{DecodeError, HEADER_SIZE, Header, Protocol};
 
 /// How long a request to stop may go unseen while connecting.
 const STOP_SEEN_MAX: Nanos = Nanos::from_millis(100);
@@ -58,6 +60,70 @@ fn owned(owners: &mut Vec<u16>, id: ConnectionId, index: usize) {
 /// A worker's connections, and by [`ConnectionId::index`] the index of each.
 pub(crate) type Links = (Vec<Connection>, Vec<u16>);
 
+/// Who the connections are, and what they speak.
+#[derive(Clone, Copy)]
+pub(crate) struct Introduction<'a> {
+    pub(crate) protocol: Protocol,
+    pub(crate) credentials: Option<&'a Credentials>,
+}
+
+/// Why a connection does not come to be ready.
+enum Failure {
+    Refused(Refusal),
+    Broken(io::Error),
+}
+
+impl From<FramingError> for Failure {
+    fn from(error: FramingError) -> Self {
+        Self::Broken(io::Error::other(error))
+    }
+}
+
+impl From<DecodeError> for Failure {
+    fn from(error: DecodeError) -> Self {
+        Self::Broken(io::Error::other(error))
+    }
+}
+
+/// Goes on with a connection that is not ready yet, by the frame at the front of what it has
+/// received, if there is a whole one. What follows the first one is framed.
+fn introduce<R: Ring>(
+    ring: &mut R,
+    connection: &mut Connection,
+    who: Introduction<'_>,
+) -> Result<(), Failure> {
+    let (id, protocol) = (connection.id, who.protocol);
+    let bytes = match &mut connection.framed {
+        Some(framed) => framed.frames(ring, id)?,
+        None => ring.received(id),
+    };
+    let Some(header) = Header::decode(bytes)? else { return Ok(()) };
+    let size = HEADER_SIZE + header.body_size;
+    let Some(body) = bytes.get(HEADER_SIZE..size) else { return Ok(()) };
+    let next =
+        handshake::next(protocol, &header, body, who.credentials).map_err(Failure::Refused)?;
+    match &mut connection.framed {
+        Some(framed) => framed.take(ring, id, size),
+        None => {
+            ring.consume(id, size);
+            connection.framed = Framed::of(protocol, ring.filling(id).space_left());
+        }
+    }
+    match (next, &mut connection.framed) {
+        (Next::Ready, _) => connection.ready(),
+        (Next::Send(frame), Some(framed)) => {
+            framed.pending.append(|out| out.extend_from_slice(&frame));
+            framed.offer(ring, id);
+            ring.flush(id).map_err(Failure::Broken)?;
+        }
+        (Next::Send(frame), None) => {
+            ring.filling(id).append(|out| out.extend_from_slice(&frame));
+            ring.flush(id).map_err(Failure::Broken)?;
+        }
+    }
+    Ok(())
+}
+
 /// Opens `own` connections to each host that has not left, and waits until they are ready. Returns
 /// all, host by host, and the table from [`ConnectionId`] to their index.
 pub(crate) fn establish<R: Ring>(
@@ -66,7 +132,7 @@ pub(crate) fn establish<R: Ring>(
     own: usize,
     in_flight_max: usize,
     timeout: Nanos,
-    credentials: Option<&Credentials>,
+    who: Introduction<'_>,
     stop: &AtomicBool,
 ) -> Result<Links, LinkError> {
     let deadline = clock::now() + timeout;
@@ -104,7 +170,7 @@ pub(crate) fn establish<R: Ring>(
         }
         ring.wait(Some(deadline.min(clock::now() + STOP_SEEN_MAX)), &mut events)?;
         for event in events.drain(..) {
-            establish_one(ring, &mut connections, &owners, event, deadline, credentials)?;
+            establish_one(ring, &mut connections, &owners, event, deadline, who)?;
         }
     }
 }
@@ -115,7 +181,7 @@ fn establish_one<R: Ring>(
     owners: &[u16],
     event: Event,
     deadline: Nanos,
-    credentials: Option<&Credentials>,
+    who: Introduction<'_>,
 ) -> Result<(), LinkError> {
     let (Event::Received { connection: id, .. }
     | Event::Connected { connection: id }
@@ -128,27 +194,15 @@ fn establish_one<R: Ring>(
     let failed = |source| LinkError::Failed { address, number, source };
     match event {
         Event::Connected { .. } => {
-            ring.filling(id).append(|out| out.extend_from_slice(&startup()));
+            ring.filling(id).append(|out| out.extend_from_slice(&startup(who.protocol)));
             ring.flush(id).map_err(failed)?;
             connection.state = State::Starting(deadline);
         }
         Event::Received { .. } => {
-            let bytes = ring.received(id);
-            let header = Header::decode(bytes).map_err(|e| failed(io::Error::other(e)))?;
-            let Some(header) = header.filter(|h| bytes.len() >= HEADER_SIZE + h.body_size) else {
-                return Ok(());
-            };
-            let frame_size = HEADER_SIZE + header.body_size;
-            let next = handshake::next(&header, &bytes[HEADER_SIZE..frame_size], credentials)
-                .map_err(|refusal| LinkError::Refused { address, number, refusal })?;
-            ring.consume(id, frame_size);
-            match next {
-                Next::Ready => connection.ready(),
-                Next::Send(frame) => {
-                    ring.filling(id).append(|out| out.extend_from_slice(&frame));
-                    ring.flush(id).map_err(failed)?;
-                }
-            }
+            introduce(ring, connection, who).map_err(|failure| match failure {
+                Failure::Refused(refusal) => LinkError::Refused { address, number, refusal },
+                Failure::Broken(source) => failed(source),
+            })?;
         }
         Event::Closed { error, .. } => {
             let closed = || io::Error::other("the target closed it");
@@ -164,7 +218,8 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     pub(crate) fn start(&mut self, index: u16) {
         let connection = &mut self.connections[usize::from(index)];
         connection.state = State::Starting(clock::now() + ESTABLISH_MAX);
-        self.ring.filling(connection.id).append(|out| out.extend_from_slice(&startup()));
+        let startup = startup(self.setup.encoder.protocol());
+        self.ring.filling(connection.id).append(|out| out.extend_from_slice(&startup));
         if self.ring.flush(connection.id).is_err() {
             self.lost(index, clock::now());
         }
@@ -172,24 +227,15 @@ impl<R: Ring, W: Witness> Worker<R, W> {
 
     /// Goes on with a connection that is not ready yet, by the frame at the front of what it has
     /// received.
-    pub(crate) fn on_started(&mut self, index: u16, header: &Header, at: Nanos) {
+    pub(crate) fn on_started(&mut self, index: u16, at: Nanos) {
         let connection = &mut self.connections[usize::from(index)];
-        let id = connection.id;
-        let frame_size = HEADER_SIZE + header.body_size;
-        let body = &self.ring.received(id)[HEADER_SIZE..frame_size];
-        let next = handshake::next(header, body, self.setup.credentials.as_ref());
-        self.ring.consume(id, frame_size);
-        match next {
-            Ok(Next::Ready) => {
-                connection.ready();
+        let protocol = self.setup.encoder.protocol();
+        let who = Introduction { protocol, credentials: self.setup.credentials.as_ref() };
+        match introduce(&mut self.ring, connection, who) {
+            Ok(()) if connection.state == State::Ready => {
                 self.ready_per_host[usize::from(index / self.connections_per_host)] += 1;
             }
-            Ok(Next::Send(frame)) => {
-                self.ring.filling(id).append(|out| out.extend_from_slice(&frame));
-                if self.ring.flush(id).is_err() {
-                    self.lost(index, at);
-                }
-            }
+            Ok(()) => {}
             Err(_) => self.lost(index, at),
         }
     }

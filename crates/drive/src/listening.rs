@@ -1,6 +1,6 @@
 //! A control connection that listens: what the target tells by itself, while nothing is asked.
 //!
-//! In: EVENT frames (protocol v4, section 4.2.6). Out: a [`Happening`]. Nothing goes over the wire
+//! In: EVENT frames (section 4.2.6). Out: a [`Happening`]. Nothing goes over the wire
 //! but what happens. Limits: a host tells of what it hears itself; a host that vanishes without
 //! closing its connections tells nothing.
 
@@ -56,6 +56,9 @@ impl Control {
     /// # Errors
     /// [`ControlError`] when the connection is broken.
     pub fn hear(&mut self, patience: Nanos) -> Result<Option<Happening>, ControlError> {
+        if self.has_frame() {
+            return self.happening();
+        }
         let patience = Timespec {
             tv_sec: (patience.0 / 1_000_000_000) as i64,
             tv_nsec: (patience.0 % 1_000_000_000) as i64,
@@ -65,6 +68,10 @@ impl Control {
             Ok(_) => {}
             Err(error) => return Err(self.broken(error.into())),
         }
+        self.happening()
+    }
+
+    fn happening(&mut self) -> Result<Option<Happening>, ControlError> {
         let (header, body) = self.frame()?;
         match self.decode(&header, &body)? {
             Response::Event(kind, cursor) => {

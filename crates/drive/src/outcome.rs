@@ -7,7 +7,9 @@ use wire::cql::ErrorCode;
 #[must_use]
 pub(crate) fn of_error(code: ErrorCode) -> Outcome {
     match code {
-        ErrorCode::READ_TIMEOUT | ErrorCode::WRITE_TIMEOUT => Outcome::ServerTimeout,
+        ErrorCode::READ_TIMEOUT | ErrorCode::WRITE_TIMEOUT | ErrorCode::CAS_WRITE_UNKNOWN => {
+            Outcome::ServerTimeout
+        }
         ErrorCode::UNAVAILABLE => Outcome::Unavailable,
         ErrorCode::OVERLOADED | ErrorCode::BOOTSTRAPPING => Outcome::Overloaded,
         _ => Outcome::Error,

@@ -7,7 +7,7 @@ use crate::cql::Encoder;
 use crate::exchange::{WorkerEnd, WorkerInterval, WorkerUsage, exchange};
 use crate::horizon::{Horizon, LEAD, NOTICE};
 use crate::inserts::{Inserts, Published};
-use crate::links::{LinkError, Links, establish};
+use crate::links::{Introduction, LinkError, Links, establish};
 use crate::load::{Amount, Arrivals, Load, Wait, share};
 use crate::operations::Operations;
 use crate::recorder::{Interval, Recorder};
@@ -27,6 +27,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use thiserror::Error;
 use units::{CpuId, Credentials, Nanos, clock};
+use wire::cql::framing::Outgoing;
 use workload::{Operation, Phase, Sampler};
 
 /// Everything that a load needs to be driven.
@@ -507,13 +508,16 @@ impl<W: Witness> Ramp<W> {
         let connections = own * hosts.left.iter().filter(|left| !**left).count();
         let frame = self.drive.encoder.frame_size_max();
         let per_connection = in_flight_max.div_ceil(connections.max(1)).clamp(4, 256);
+        let send = (frame * per_connection).clamp(64 << 10, 1 << 20).max(2 * frame);
+        let protocol = self.drive.encoder.protocol();
         let sizes = BufferSizes {
-            send: (frame * per_connection).clamp(64 << 10, 1 << 20).max(2 * frame),
+            send: if protocol.is_bare() { send } else { Outgoing::size_max(send) },
             receive: 256 << 10,
             receive_max: 256 << 20,
         };
         let mut ring = Epoll::new(sizes).map_err(LinkError::Host)?;
-        let (timeout, who) = (self.drive.timeout, self.drive.credentials.as_ref());
+        let timeout = self.drive.timeout;
+        let who = Introduction { protocol, credentials: self.drive.credentials.as_ref() };
         let links = establish(&mut ring, hosts, own, in_flight_max, timeout, who, halt)?;
         Ok((ring, links))
     }

@@ -302,9 +302,13 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     #[inline]
     fn is_usable(&mut self, index: u16) -> bool {
         let connection = &self.connections[usize::from(index)];
+        let space_left = match &connection.framed {
+            None => self.ring.filling(connection.id).space_left(),
+            Some(framed) => framed.pending.space_left(),
+        };
         connection.state == State::Ready
             && connection.streams.available()
-            && self.ring.filling(connection.id).space_left() >= self.frame_size_max
+            && space_left >= self.frame_size_max
     }
 
     /// A connection that takes an operation now: the one hinted at, or the next one after it.
@@ -338,7 +342,10 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         slot.stream = stream;
         slot.statement = statement as u32;
         slot.sent = Nanos::ZERO;
-        let filling = self.ring.filling(connection.id);
+        let filling = match &mut connection.framed {
+            None => self.ring.filling(connection.id),
+            Some(framed) => &mut framed.pending,
+        };
         let out = filling.space(self.frame_size_max);
         let key = &self.key[..key_size];
         let size = self.setup.encoder.encode(statement, &slot.draw, key, stream, out);
@@ -356,6 +363,9 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         while let Some(index) = self.dirty.pop() {
             let connection = &mut self.connections[usize::from(index)];
             connection.dirty = false;
+            if let Some(framed) = &mut connection.framed {
+                framed.offer(&mut self.ring, connection.id);
+            }
             let at = clock::now();
             match self.ring.flush(connection.id) {
                 Ok(Flush::Offered) => {
@@ -427,7 +437,8 @@ impl<R: Ring, W: Witness> Worker<R, W> {
 
     fn mark_dirty(&mut self, index: u16) {
         let connection = &mut self.connections[usize::from(index)];
-        if !connection.dirty && self.ring.unsent(connection.id) > 0 {
+        let pending = connection.framed.as_ref().is_some_and(|f| !f.pending.filled().is_empty());
+        if !connection.dirty && (pending || self.ring.unsent(connection.id) > 0) {
             connection.dirty = true;
             self.dirty.push(index);
         }

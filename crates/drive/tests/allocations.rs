@@ -6,11 +6,12 @@
 mod rig;
 
 use drive::{Amount, Load, OpDone, Witness};
-use rig::{SECOND, closed, drive, load, open, plan, prepare, run, serve};
+use rig::{SECOND, closed, drive, load, open, plan, prepare_in, run, serve, speaking};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use target::Storage;
 use units::Nanos;
+use wire::cql::{Compression, Protocol};
 
 thread_local! {
     /// Constant initialiser and no destructor: using it allocates nothing itself.
@@ -61,24 +62,40 @@ impl Witness for Allocations {
 #[test]
 fn nothing_is_allocated_per_operation() {
     for workload in ["a", "d", "e", "f"] {
-        let target = serve(Storage::Memory);
-        let plan = plan(workload, &[], 2000, Some(20_000));
-        let encoder = prepare(target.local_addr(), &plan);
-        load(target.local_addr(), &encoder, 1);
-        for the_load in [
-            Load { warm: Nanos::from_millis(100), ..closed(64, Amount::Ops(20_000)) },
-            open("10k/s", Amount::Duration(SECOND), 4096),
-        ] {
-            let drive = drive(target.local_addr(), &encoder, 1, the_load);
-            let (_, witnesses, _) = run(&drive, vec![Allocations::default()]);
-            let Allocations { ops, at_start, at_last } = witnesses[0];
-            assert!(ops > 2 * RAMP_UP_OPS, "{ops} operations are too few to tell");
-            assert_eq!(
-                at_last - at_start,
-                0,
-                "workload {workload}: allocations in {ops} operations"
-            );
-        }
+        no_allocations(Protocol::default(), workload);
+    }
+}
+
+#[test]
+fn nothing_is_allocated_where_frames_are_framed() {
+    for (version, compression) in [
+        (5, Compression::None),
+        (5, Compression::Lz4),
+        (4, Compression::Lz4),
+        (4, Compression::Snappy),
+    ] {
+        no_allocations(speaking(version, compression), "a");
+    }
+}
+
+fn no_allocations(protocol: Protocol, workload: &str) {
+    let target = serve(Storage::Memory);
+    let plan = plan(workload, &[], 2000, Some(20_000));
+    let encoder = prepare_in(protocol, target.local_addr(), &plan);
+    load(target.local_addr(), &encoder, 1);
+    for the_load in [
+        Load { warm: Nanos::from_millis(100), ..closed(64, Amount::Ops(20_000)) },
+        open("10k/s", Amount::Duration(SECOND), 4096),
+    ] {
+        let drive = drive(target.local_addr(), &encoder, 1, the_load);
+        let (_, witnesses, _) = run(&drive, vec![Allocations::default()]);
+        let Allocations { ops, at_start, at_last } = witnesses[0];
+        assert!(ops > 2 * RAMP_UP_OPS, "{ops} operations are too few to tell");
+        assert_eq!(
+            at_last - at_start,
+            0,
+            "workload {workload}, {protocol}: allocations in {ops} operations"
+        );
     }
 }
 

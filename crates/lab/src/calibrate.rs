@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::{CpuSet, Nanos, clock};
-use wire::cql::Consistency;
+use wire::cql::{Consistency, Protocol};
 use workload::Plan;
 use workload::ycsb::{self, Properties};
 
@@ -143,6 +143,7 @@ fn trial(bench: &Bench, plan: &Arc<Plan>, threads: usize, length: Nanos, out: Pa
         connections: drive::connections(workers, workers),
         wait: Wait::Spin,
         consistency: Consistency::LocalOne.into(),
+        protocol: Protocol::default(),
         timeout: Nanos::from_secs(5),
         retries: 0,
         load_retries: 0,

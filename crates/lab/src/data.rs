@@ -16,7 +16,9 @@ use crate::provision::Provisioned;
 use crate::ring_watch::{self, Watched};
 use crate::trial::{LoadChoice, Trial};
 use admin::{Admin, literal};
-use drive::{Control, create_keyspace, create_table, identifier, statement_texts, types};
+use drive::{
+    Control, PreparedId, create_keyspace, create_table, identifier, statement_texts, types,
+};
 use record::Caveat;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,7 +32,7 @@ use workload::{Action, Cells, Plan};
 #[derive(Debug)]
 pub(crate) struct Prepared {
     /// Prepared ids in the order of the plan's statements.
-    pub(crate) ids: Vec<Vec<u8>>,
+    pub(crate) ids: Vec<PreparedId>,
     /// The rows that are to be written first.
     pub(crate) filling: Option<Filling>,
     /// `release_version` of the hosts, several with commas.
@@ -101,16 +103,17 @@ fn ids(
     addresses: &[SocketAddr],
     timeout: Nanos,
     stop: &Arc<AtomicBool>,
-) -> Result<Vec<Vec<u8>>, LabError> {
+) -> Result<Vec<PreparedId>, LabError> {
     let who = trial.credentials.as_ref();
-    let connect = |&host| Control::connect_unless(host, timeout, who, stop);
+    let connect = |&host| Control::speaking(trial.protocol, host, timeout, who, stop);
     let mut controls = addresses.iter().map(connect).collect::<Result<Vec<_>, _>>()?;
     let mut ids = Vec::new();
     for statement in statement_texts(&trial.plan, &trial.table) {
         let mut prepared =
             controls.iter_mut().map(|c| c.prepare(&statement)).collect::<Result<Vec<_>, _>>()?;
-        let id = prepared.swap_remove(0).id;
-        if prepared.iter().any(|other| other.id != id) {
+        let id = PreparedId::from(prepared.swap_remove(0));
+        let same = |other| PreparedId::from(other) == id;
+        if !prepared.into_iter().all(same) {
             return Err(LabError::Ids { statement });
         }
         ids.push(id);

@@ -64,8 +64,8 @@ pub fn explain(trial: &Trial) -> String {
     line(
         "limits",
         format!(
-            "timeout {}, {} retries, give up after {} without success, consistency {}",
-            trial.timeout, trial.retries, trial.give_up, trial.consistency
+            "timeout {}, {} retries, give up after {} without success, consistency {}, {}",
+            trial.timeout, trial.retries, trial.give_up, trial.consistency, trial.protocol
         ),
     );
     line(

@@ -11,7 +11,7 @@ use crate::live::Live;
 use crate::marker::{self, Marker, Shape};
 use crate::trial::Trial;
 use admin::Admin;
-use drive::{Drive, Driven, Encoder, Ended, Interval, Observer, OpDone, Witness};
+use drive::{Drive, Driven, Encoder, Ended, Interval, Observer, OpDone, PreparedId, Witness};
 use record::Outcome;
 use record::hlog::Intervals;
 use record::summary::Outcomes;
@@ -48,7 +48,7 @@ pub(crate) struct Keeper {
 /// How a load is driven.
 pub(crate) struct Pour<'a> {
     pub(crate) trial: &'a Trial,
-    pub(crate) ids: &'a [Vec<u8>],
+    pub(crate) ids: &'a [PreparedId],
     /// Everything but the keys, the seed and the plan.
     pub(crate) drive: Drive,
     pub(crate) workers: usize,
@@ -86,7 +86,8 @@ impl Filling {
             let shares: Vec<_> = shares.zip(written.clone()).collect();
             let witnesses = shares.iter().map(|(share, w)| Contiguous::new(share, w)).collect();
             let drive = Drive {
-                encoder: Arc::new(Encoder::new(
+                encoder: Arc::new(Encoder::speaking(
+                    pour.trial.protocol,
                     plan,
                     &pour.trial.table,
                     pour.ids,

@@ -123,7 +123,13 @@ impl Running<'_> {
         let Some(operation) = trial.plan.run.get(operation).cloned() else { return Ok(()) };
         let name = operation.name;
         let plan = Plan { run: vec![operation], runs: None, ..Plan::clone(&trial.plan) };
-        let encoder = Encoder::new(Arc::new(plan), &trial.table, ready.ids(), trial.consistency);
+        let encoder = Encoder::speaking(
+            trial.protocol,
+            Arc::new(plan),
+            &trial.table,
+            ready.ids(),
+            trial.consistency,
+        );
         let arrivals = Arrivals::Closed { threads, throttle: None };
         let workers = drive::workers(trial.client_cpus.len(), &arrivals, 1);
         let of_run = self.drive_of(ready);

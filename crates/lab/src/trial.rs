@@ -38,6 +38,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{CpuSet, Credentials, Nanos, clock};
+use wire::cql::Protocol;
 use workload::{Operation, Plan};
 
 /// Whether the table is filled first.
@@ -89,6 +90,8 @@ pub struct Trial {
     pub wait: Wait,
     /// Of every statement.
     pub consistency: Levels,
+    /// Of the load's connections.
+    pub protocol: Protocol,
     /// Of an attempt.
     pub timeout: Nanos,
     /// Further attempts.

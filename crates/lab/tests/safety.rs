@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use target::{Config, Handle, Server};
 use units::{CpuId, Nanos};
-use wire::cql::Consistency;
+use wire::cql::{Consistency, Protocol};
 use workload::ycsb::{self, Properties};
 
 const RECORDS: u64 = 2000;
@@ -102,6 +102,7 @@ impl Rig {
             connections: 2,
             wait: Wait::Sleep,
             consistency: Consistency::LocalOne.into(),
+            protocol: Protocol::default(),
             timeout: Nanos::from_secs(5),
             retries: 0,
             load_retries: 0,

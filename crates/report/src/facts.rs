@@ -99,6 +99,7 @@ const FLAGS: [(&str, &[&str]); 4] = [
             "replication",
             "consistency",
             "protocol",
+            "compression",
             "write-into-existing",
         ],
     ),

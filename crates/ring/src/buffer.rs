@@ -59,8 +59,13 @@ impl SendBuffer {
         &self.bytes[..self.filled]
     }
 
+    /// Forgets what is filled; the memory stays.
+    pub fn clear(&mut self) {
+        self.filled = 0;
+    }
+
     /// Forgets what is filled; gives memory beyond `size_max` back.
-    pub(crate) fn clear(&mut self, size_max: usize) {
+    pub(crate) fn shrink(&mut self, size_max: usize) {
         self.filled = 0;
         if self.bytes.capacity() > size_max {
             self.bytes = Vec::new();
@@ -163,7 +168,7 @@ mod tests {
     fn an_append_takes_no_room_from_the_filling_in_place_after_it() {
         let mut buffer = SendBuffer::new(64);
         buffer.append(|out| out.push(1));
-        buffer.clear(1024);
+        buffer.shrink(1024);
         assert!(buffer.space_left() >= 64);
         assert!(buffer.space(64).len() >= 64);
     }

@@ -170,7 +170,7 @@ impl Epoll {
         }
         let all = connection.in_flight() == 0;
         if all {
-            connection.flying.clear(size_max);
+            connection.flying.shrink(size_max);
             connection.taken = 0;
         }
         self.watch(id)?;
@@ -325,7 +325,7 @@ impl Ring for Epoll {
         match self.connections.get_mut(connection.index()) {
             Some(Some(c)) => &mut c.filling,
             _ => {
-                self.nowhere.clear(0);
+                self.nowhere.shrink(0);
                 &mut self.nowhere
             }
         }

@@ -62,6 +62,8 @@ pub struct EngineConfig {
     pub clock: Clock,
     /// What `system.local` says of the instance.
     pub address: SocketAddr,
+    /// Greatest version of the protocol that is spoken: 4 or 5.
+    pub protocol_max: u8,
 }
 
 /// State shared by all connections.

@@ -86,14 +86,17 @@ impl Session {
         parameters: QueryParameters<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Answer, CqlError> {
-        let compiled = self.engine.compile(text, self.keyspace.as_deref())?;
-        self.execute(&compiled, parameters, out)
+        let keyspace = parameters.keyspace.or(self.keyspace.as_deref());
+        let compiled = self.engine.compile(text, keyspace)?;
+        self.execute(&compiled, None, parameters, out)
     }
 
-    /// Executes a compiled statement.
+    /// Executes a compiled statement, for a client that has the metadata that `metadata_id` stands
+    /// for.
     pub(crate) fn execute(
         &mut self,
         compiled: &Compiled,
+        metadata_id: Option<&[u8]>,
         parameters: QueryParameters<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Answer, CqlError> {
@@ -101,10 +104,13 @@ impl Session {
             page_size: parameters.page_size.and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0),
             paging_state: parameters.paging_state,
             skip_metadata: parameters.skip_metadata,
+            changed: metadata_id
+                .filter(|id| *id != compiled.metadata_id)
+                .map(|_| compiled.metadata_id),
         };
-        let (consistency, timestamp_us) = (parameters.consistency, parameters.timestamp_us);
+        let consistency = parameters.consistency;
         let values = match_values(parameters.values, &compiled.markers)?;
-        let now_us = self.engine.now_us();
+        let (timestamp_us, now_us) = self.times(parameters.timestamp_us, parameters.now_s);
         match &compiled.plan {
             Plan::Write(plan) => {
                 check_consistency(consistency, true)?;
@@ -135,6 +141,19 @@ impl Session {
                 Ok(Answer::of(Opcode::Result))
             }
             Plan::Schema(statement) => self.change_schema(statement, out),
+        }
+    }
+
+    /// The timestamp of written cells, where it is not the next one, and the time by which cells
+    /// expire. A client that sets the latter does not set the former.
+    fn times(&self, timestamp_us: Option<i64>, now_s: Option<i32>) -> (Option<i64>, i64) {
+        let now_us = self.engine.now_us();
+        match now_s {
+            None => (timestamp_us, now_us),
+            Some(now_s) => {
+                let next = || self.engine.next_timestamp_us(now_us);
+                (Some(timestamp_us.unwrap_or_else(next)), i64::from(now_s) * 1_000_000)
+            }
         }
     }
 
@@ -229,7 +248,8 @@ impl Session {
             compiled.push(match statement {
                 BatchStatement::Id(id) => self.prepared(id)?,
                 BatchStatement::Text(text) => {
-                    Arc::new(self.engine.compile(text, self.keyspace.as_deref())?)
+                    let keyspace = batch.keyspace.or(self.keyspace.as_deref());
+                    Arc::new(self.engine.compile(text, keyspace)?)
                 }
             });
         }
@@ -250,7 +270,8 @@ impl Session {
             WireBatchKind::Counter => BatchKind::Counter,
         };
         check_batch(kind, writes.iter().map(|(plan, _)| *plan))?;
-        self.write_all(&writes, batch.timestamp_us, self.engine.now_us())?;
+        let (timestamp_us, now_us) = self.times(batch.timestamp_us, batch.now_s);
+        self.write_all(&writes, timestamp_us, now_us)?;
         Ok(void(out))
     }
 
@@ -258,11 +279,15 @@ impl Session {
     /// on none.
     pub(crate) fn execute_mock(
         &mut self,
+        v5: bool,
         body: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Option<Answer>, CqlError> {
         let mut cursor = Cursor::new(body);
         let compiled = self.prepared(cursor.short_bytes("prepared id")?)?;
+        if v5 {
+            cursor.short_bytes("metadata id")?;
+        }
         match &compiled.plan {
             Plan::Write(plan) if plan.table.is_mock => {
                 self.count_write(plan);
@@ -270,7 +295,11 @@ impl Session {
             }
             Plan::Canned(canned) => {
                 cursor.consistency()?;
-                let skip = cursor.u8("query flags")? & query_flags::SKIP_METADATA != 0;
+                let flags = match v5 {
+                    true => cursor.i32("query flags")? as u32,
+                    false => u32::from(cursor.u8("query flags")?),
+                };
+                let skip = flags & query_flags::SKIP_METADATA != 0;
                 self.count_canned_select();
                 out.extend_from_slice(canned.body(skip));
                 Ok(Some(Answer::of(Opcode::Result)))

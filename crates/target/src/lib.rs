@@ -2,9 +2,9 @@
 //! and a test double; it is not a database, and a result on it says nothing about Apache Cassandra
 //! or any other.
 //!
-//! Bytes of the native protocol v4 in, answers out ([`Session`], without I/O); [`Server`] is its
-//! sockets. Drivers see one instance of Cassandra 3.11 (`release_version` 3.11.0-wideload) with one
-//! token.
+//! Bytes of the native protocol v4 or v5 in, answers out ([`Session`], without I/O); [`Server`] is
+//! its sockets. Drivers see one instance of Cassandra 3.11 (`release_version` 3.11.0-wideload) with
+//! one token.
 //!
 //! How it differs from Cassandra:
 //! - One instance, rows in memory only: no commit log, no disk, no replication, hints or repair. A
@@ -24,7 +24,7 @@
 //! - Refused by name: lightweight transactions, user-defined types, functions and aggregates,
 //!   secondary indexes, materialized views, triggers, roles, JSON, GROUP BY, COMPACT STORAGE, ALTER
 //!   TABLE DROP/RENAME/ALTER, functions in a SELECT beyond COUNT, WRITETIME, TTL, TOKEN;
-//!   compression, authentication, TLS; protocol versions other than 4.
+//!   authentication, TLS; protocol versions other than 4 and 5.
 //! - Clustering columns of type decimal, collection or tuple are refused, and ORDER BY together
 //!   with IN on the partition key.
 //! - Rows of an IN on the partition key come in the order of tokens.
@@ -71,4 +71,4 @@ pub use counters::Counters;
 pub use engine::{Clock, Engine, EngineConfig, Storage};
 pub use error::CqlError;
 pub use server::{Config, Handle, ServeError, Server};
-pub use session::{After, Session, SessionLimits};
+pub use session::{After, Received, Session, SessionLimits};

@@ -7,6 +7,7 @@
 
 use crate::catalog::Table;
 use crate::plan::key_indexes;
+use crate::read::Form;
 use crate::select::{Output, SelectPlan};
 use std::sync::Arc;
 use wire::cql::response::Metadata;
@@ -30,7 +31,8 @@ impl Canned {
     pub(crate) fn new(plan: &SelectPlan) -> Self {
         let body = |skip: bool| {
             let mut out = Vec::new();
-            plan.put_metadata(skip, None, &mut out);
+            let form = Form { skip_metadata: skip, ..Form::default() };
+            plan.put_metadata(form, None, &mut out);
             put::i32(&mut out, 1);
             for (output, column) in plan.outputs.iter().zip(&plan.metadata.columns) {
                 let value = match output {

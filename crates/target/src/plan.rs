@@ -32,6 +32,8 @@ pub(crate) struct Compiled {
     pub(crate) plan: Plan,
     /// The bound values' specifications.
     pub(crate) markers: Vec<Column>,
+    /// Stands for the metadata of the rows.
+    pub(crate) metadata_id: PreparedId,
 }
 
 /// Stands for a text in a keyspace.
@@ -40,11 +42,33 @@ pub(crate) type PreparedId = [u8; 16];
 /// The id of a text prepared on a connection that uses `keyspace`: a stable 128-bit hash.
 pub(crate) fn prepared_id(keyspace: Option<&str>, text: &str) -> PreparedId {
     let (seed, _) = murmur3::hash(keyspace.unwrap_or("").as_bytes(), 0);
-    let (high, low) = murmur3::hash(text.as_bytes(), seed);
+    hash(text.as_bytes(), seed)
+}
+
+fn hash(bytes: &[u8], seed: u64) -> PreparedId {
+    let (high, low) = murmur3::hash(bytes, seed);
     let mut id = [0; 16];
     id[..8].copy_from_slice(&high.to_be_bytes());
     id[8..].copy_from_slice(&low.to_be_bytes());
     id
+}
+
+impl Plan {
+    /// Of the rows that it answers.
+    fn rows(&self) -> Option<&Metadata> {
+        match self {
+            Self::Select(plan) => Some(&plan.metadata),
+            Self::Canned(canned) => Some(&canned.metadata),
+            Self::Write(_) | Self::Batch(_) | Self::Schema(_) => None,
+        }
+    }
+
+    /// Equal for equal names and types of columns.
+    fn metadata_id(&self) -> PreparedId {
+        let mut bytes = Vec::new();
+        self.rows().into_iter().for_each(|rows| rows.encode(false, &mut bytes));
+        hash(&bytes, 0)
+    }
 }
 
 /// Compiles a parsed text for a connection that uses `keyspace`.
@@ -73,7 +97,7 @@ pub(crate) fn compile(
         }
         statement => Plan::Schema(statement),
     };
-    Ok(Compiled { plan, markers: markers.finish()? })
+    Ok(Compiled { metadata_id: plan.metadata_id(), plan, markers: markers.finish()? })
 }
 
 fn write_plan(
@@ -166,11 +190,8 @@ impl Compiled {
 
     /// The answer to PREPARE.
     pub(crate) fn describe(&self, id: &PreparedId) -> WirePrepared {
-        let rows = match &self.plan {
-            Plan::Select(plan) => plan.metadata.clone(),
-            Plan::Canned(canned) => canned.metadata.clone(),
-            _ => Metadata::default(),
-        };
+        let rows = self.plan.rows().cloned().unwrap_or_default();
+        let metadata_id = self.metadata_id.to_vec();
         let partition_key = match &self.plan {
             Plan::Select(plan) => key_indexes(&plan.restrictions),
             Plan::Canned(canned) => canned.key_indexes.clone(),
@@ -182,7 +203,7 @@ impl Compiled {
             columns: self.markers.clone(),
             paging_state: None,
         };
-        WirePrepared { id: id.to_vec(), partition_key, values, rows }
+        WirePrepared { id: id.to_vec(), metadata_id, partition_key, values, rows }
     }
 }
 

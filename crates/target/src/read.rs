@@ -10,6 +10,7 @@ use crate::expr::{Context, Expr};
 use crate::filter::Condition;
 use crate::keys::{clustering_part, partition_part};
 use crate::paging::PagingState;
+use crate::plan::PreparedId;
 use crate::restrict::Partitions;
 use crate::select::{Output, SelectPlan};
 use crate::store::{Content, KeyRange, Partition, Position, Row};
@@ -27,6 +28,8 @@ pub(crate) struct Form<'a> {
     pub(crate) page_size: Option<u32>,
     pub(crate) paging_state: Option<&'a [u8]>,
     pub(crate) skip_metadata: bool,
+    /// The client has other metadata: it gets these, and what stands for them.
+    pub(crate) changed: Option<PreparedId>,
 }
 
 /// A row in its surroundings.
@@ -74,7 +77,7 @@ impl SelectPlan {
         let start = out.len();
         let mut count_at = 0;
         if direct {
-            self.put_metadata(form.skip_metadata, None, out);
+            self.put_metadata(form, None, out);
             count_at = out.len();
             put::i32(out, 0);
         }
@@ -94,7 +97,7 @@ impl SelectPlan {
             out[count_at..count_at + 4].copy_from_slice(&(count as i32).to_be_bytes());
             return Ok(count);
         }
-        self.put_metadata(form.skip_metadata, state.as_ref(), out);
+        self.put_metadata(form, state.as_ref(), out);
         if counts {
             put::i32(out, 1);
             totals.iter().for_each(|n| put::bytes(out, Some(&n.to_be_bytes())));
@@ -106,16 +109,26 @@ impl SelectPlan {
     }
 
     /// Appends the kind of the result and the metadata of its rows.
-    pub(crate) fn put_metadata(&self, skip: bool, state: Option<&PagingState>, out: &mut Vec<u8>) {
+    pub(crate) fn put_metadata(
+        &self,
+        form: Form<'_>,
+        state: Option<&PagingState>,
+        out: &mut Vec<u8>,
+    ) {
+        let skip = form.skip_metadata && form.changed.is_none();
         let columns = if skip { rows_flags::NO_METADATA } else { rows_flags::GLOBAL_TABLE };
         let more = state.map_or(0, |_| rows_flags::HAS_MORE_PAGES);
+        let changed = form.changed.map_or(0, |_| rows_flags::METADATA_CHANGED);
         put::i32(out, result_kind::ROWS);
-        put::i32(out, columns | more);
+        put::i32(out, columns | more | changed);
         put::i32(out, self.outputs.len() as i32);
         if let Some(state) = state {
             let mut bytes = Vec::new();
             state.encode(&mut bytes);
             put::bytes(out, Some(&bytes));
+        }
+        if let Some(id) = &form.changed {
+            put::short_bytes(out, id);
         }
         if !skip {
             out.extend_from_slice(&self.columns_encoded);

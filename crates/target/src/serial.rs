@@ -12,7 +12,6 @@
 use ring::ConnectionId;
 use std::sync::atomic::{AtomicU64, Ordering};
 use units::Nanos;
-use wire::cql::{HEADER_SIZE, Header, Opcode};
 
 /// What an answer that is held back costs beyond its bytes, for the bound of a backlog.
 pub(crate) const HELD_BYTES: usize = 64;
@@ -51,17 +50,6 @@ pub(crate) struct Held {
     pub(crate) connection: ConnectionId,
     /// Whole frames.
     pub(crate) bytes: Vec<u8>,
-}
-
-/// The first frame of what has arrived, and whether it is an operation. All of it where there is no
-/// whole frame: the session knows what to do with that.
-pub(crate) fn first_frame(received: &[u8]) -> (&[u8], bool) {
-    let Ok(Some(header)) = Header::decode(received) else { return (received, false) };
-    let Some(frame) = received.get(..HEADER_SIZE + header.body_size) else {
-        return (received, false);
-    };
-    let opcode = Opcode::from_u8(header.opcode);
-    (frame, matches!(opcode, Some(Opcode::Execute | Opcode::Query | Opcode::Batch)))
 }
 
 #[cfg(test)]

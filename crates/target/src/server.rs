@@ -12,9 +12,9 @@
 //!
 //! Limit: a connection stays with its thread, however unevenly clients use theirs.
 
-use crate::counters::{Counter, Counters};
+use crate::counters::Counters;
 use crate::engine::{Clock, Engine, EngineConfig, Storage};
-use crate::serial::{HELD_BYTES, Held, Serial, first_frame};
+use crate::serial::{HELD_BYTES, Held, Serial};
 use crate::session::{After, Session, SessionLimits};
 use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring};
 use std::collections::VecDeque;
@@ -25,7 +25,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use thiserror::Error;
 use units::{Bytes, Nanos, clock};
-use wire::cql::HEADER_SIZE;
+use wire::cql::framing::Outgoing;
+use wire::cql::{HEADER_SIZE, VERSION_5};
 
 /// How a server behaves.
 #[derive(Debug, Clone)]
@@ -50,6 +51,8 @@ pub struct Config {
     pub clock: Clock,
     /// Each operation holds one lock of the server for so long: a mock of known capacity.
     pub serial: Option<Nanos>,
+    /// Greatest version of the protocol that is spoken: 4 or 5.
+    pub protocol_max: u8,
 }
 
 impl Config {
@@ -68,6 +71,7 @@ impl Config {
             backlog_max: 4 << 20,
             clock: Clock::System,
             serial: None,
+            protocol_max: VERSION_5,
         }
     }
 }
@@ -140,6 +144,7 @@ impl Server {
             prepared_max: config.prepared_max,
             clock: config.clock.clone(),
             address,
+            protocol_max: config.protocol_max,
         })
         .map_err(|error| ServeError::SystemTables(error.to_string()))?;
         Ok(Self { config, address, listener, engine: Arc::new(engine) })
@@ -293,7 +298,8 @@ impl<'a> Worker<'a> {
         connections: &'a AtomicUsize,
         serial: Option<&'a Serial>,
     ) -> io::Result<Self> {
-        let receive_max = config.frame_size_max + HEADER_SIZE;
+        // A frame, or the segments in which it comes.
+        let receive_max = Outgoing::size_max(config.frame_size_max + HEADER_SIZE);
         let sizes = BufferSizes { send: BUFFER_BYTES, receive: BUFFER_BYTES, receive_max };
         Ok(Self {
             config,
@@ -403,28 +409,23 @@ impl<'a> Worker<'a> {
             }
             self.out.clear();
             let received = self.ring.received(id);
-            let (offered, serial) = match self.serial {
-                Some(serial) => {
-                    let (frame, is_operation) = first_frame(received);
-                    (frame, is_operation.then_some(serial))
-                }
-                None => (received, None),
-            };
-            let (size, after) = peer.session.receive(offered, &mut self.out);
-            self.ring.consume(id, size);
-            match serial {
-                Some(serial) => {
+            // Each operation is queued for itself.
+            let frames_max = if self.serial.is_some() { 1 } else { usize::MAX };
+            let done = peer.session.receive(received, frames_max, &mut self.out);
+            self.ring.consume(id, done.consumed);
+            match self.serial {
+                Some(serial) if done.operations > 0 => {
                     let (until, bytes) = (serial.queue(clock::now()), self.out.clone());
                     peer.held_bytes += bytes.len() + HELD_BYTES;
                     self.held.push_back(Held { until, connection: id, bytes });
                 }
-                None => self.ring.filling(id).append(|buffer| buffer.extend_from_slice(&self.out)),
+                _ => self.ring.filling(id).append(|buffer| buffer.extend_from_slice(&self.out)),
             }
-            if after == After::Close {
+            if done.after == After::Close {
                 peer.closing_at = Some(Nanos(clock::now().0 + LINGER.0));
                 self.lingering.push(id);
             }
-            if size == 0 {
+            if done.consumed == 0 && done.answered == 0 {
                 return Ok(());
             }
         }
@@ -461,14 +462,10 @@ impl<'a> Worker<'a> {
         let frames = self.engine.events.since(&mut self.events_seen);
         for index in 0..self.peers.len() {
             let id = ConnectionId(index as u32);
-            let wants = |p: &Peer| p.session.wants_schema_changes() && !p.paused;
-            if !self.peers[index].as_ref().is_some_and(wants) {
-                continue;
-            }
-            for frame in &frames {
-                self.ring.filling(id).append(|buffer| buffer.extend_from_slice(frame));
-                self.counters.add(Counter::BytesSent, frame.len() as u64);
-            }
+            let wants = |p: &&mut Peer| p.session.wants_schema_changes() && !p.paused;
+            let Some(peer) = self.peers[index].as_mut().filter(wants) else { continue };
+            let filling = self.ring.filling(id);
+            filling.append(|out| frames.iter().for_each(|frame| peer.session.tell(frame, out)));
             if self.ring.flush(id).is_err() {
                 self.close(id);
             }

@@ -1,8 +1,9 @@
 //! One connection, without its socket: bytes in, bytes out.
 //!
 //! [`Session::receive`] takes what has arrived, answers every whole frame in order into the send
-//! buffer, and says how much it consumed. An answer that fails half-way is cut off and replaced by
-//! an ERROR frame.
+//! buffer, and says how much it consumed. Behind the answer to STARTUP frames lie in segments (v5)
+//! or have compressed bodies (v4), as the client has asked. An answer that fails half-way is cut
+//! off and replaced by an ERROR frame.
 
 use crate::counters::{Counter, Counters};
 use crate::engine::{Engine, Storage};
@@ -13,20 +14,60 @@ use crate::system_tables::CQL_VERSION;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
+use wire::cql::framing::{FramingError, Incoming, Outgoing};
 use wire::cql::request::Request;
 use wire::cql::response::put_prepared;
-use wire::cql::{BODY_SIZE_MAX, HEADER_SIZE, Header, Opcode, RESPONSE, VERSION, flags, put};
+use wire::cql::{
+    BODY_SIZE_MAX, Compression, HEADER_SIZE, Header, Opcode, Protocol, RESPONSE, VERSION, flags,
+    put,
+};
 
 /// Event types that REGISTER may name.
 const EVENTS: [&str; 3] = ["SCHEMA_CHANGE", "STATUS_CHANGE", "TOPOLOGY_CHANGE"];
 
+/// What SUPPORTED says of versions.
+const VERSIONS: [&str; 2] = ["4/v4", "5/v5"];
+
 /// Whether a connection lives on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum After {
     /// More frames may come.
+    #[default]
     Continue,
     /// Send what was answered, then close.
     Close,
+}
+
+/// What became of what has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Received {
+    /// So many bytes are done with.
+    pub consumed: usize,
+    /// So many frames were answered; they may have been consumed before.
+    pub answered: usize,
+    /// Those of them that were an EXECUTE, a QUERY or a BATCH.
+    pub operations: usize,
+    /// Whether the connection lives on.
+    pub after: After,
+}
+
+impl Received {
+    fn answer(&mut self, header: &Header, after: After) {
+        let opcode = Opcode::from_u8(header.opcode);
+        let operation = matches!(opcode, Some(Opcode::Execute | Opcode::Query | Opcode::Batch));
+        self.answered += 1;
+        self.operations += usize::from(operation);
+        self.after = after;
+    }
+}
+
+/// How frames lie on the wire behind the handshake.
+#[derive(Debug)]
+struct Framed {
+    incoming: Incoming,
+    outgoing: Outgoing,
+    /// Whole frames that are framed together.
+    answers: Vec<u8>,
 }
 
 /// Bounds of a connection.
@@ -69,7 +110,10 @@ pub struct Session {
     pub(crate) counters: Arc<Counters>,
     limits: SessionLimits,
     pub(crate) keyspace: Option<String>,
-    started: bool,
+    /// That of its STARTUP.
+    version: Option<u8>,
+    /// None as long as frames stand on the wire as they are.
+    framed: Option<Box<Framed>>,
     wants_schema_changes: bool,
     /// Statements executed here before, so that the engine's lock is not needed.
     known: HashMap<PreparedId, Arc<Compiled>, BuildHasherDefault<IdHasher>>,
@@ -86,7 +130,8 @@ impl Session {
             counters,
             limits,
             keyspace: None,
-            started: false,
+            version: None,
+            framed: None,
             wants_schema_changes: false,
             known: HashMap::default(),
             scratch: Vec::new(),
@@ -99,49 +144,125 @@ impl Session {
         self.wants_schema_changes
     }
 
-    /// Answers the whole frames at the start of `received` into `out`; returns how many bytes were
-    /// consumed.
+    /// Answers the whole frames at the start of `received`, at most `frames_max` of them, into
+    /// `out`.
     ///
     /// Stops early when `out` has grown beyond the backlog: call again when it has been sent.
-    pub fn receive(&mut self, received: &[u8], out: &mut Vec<u8>) -> (usize, After) {
-        let mut consumed = 0;
+    pub fn receive(&mut self, received: &[u8], frames_max: usize, out: &mut Vec<u8>) -> Received {
         let start = out.len();
-        let mut after = After::Continue;
-        while after == After::Continue && out.len() - start <= self.limits.backlog_max {
-            let rest = &received[consumed..];
-            let Some(&version) = rest.first() else { break };
-            if version != VERSION {
-                self.refuse_version(version, rest, out);
-                (consumed, after) = (received.len(), After::Close);
+        let mut done = Received::default();
+        while done.after == After::Continue
+            && done.answered < frames_max
+            && out.len() - start <= self.limits.backlog_max
+        {
+            let before = (done.consumed, done.answered);
+            match self.framed.take() {
+                Some(framed) => self.receive_framed(framed, received, frames_max, &mut done, out),
+                None => self.receive_bare(received, &mut done, out),
+            }
+            if (done.consumed, done.answered) == before {
                 break;
             }
-            let header = match Header::decode(rest) {
-                Ok(Some(header)) if header.body_size <= self.limits.frame_size_max => header,
-                Ok(None) => break,
-                Ok(Some(header)) => {
-                    self.refuse_size(header.stream, header.body_size, out);
-                    (consumed, after) = (received.len(), After::Close);
-                    break;
-                }
-                Err(_) => {
-                    self.refuse_size(0, BODY_SIZE_MAX, out);
-                    (consumed, after) = (received.len(), After::Close);
-                    break;
-                }
-            };
-            let Some(body) = rest.get(HEADER_SIZE..HEADER_SIZE + header.body_size) else { break };
-            consumed += HEADER_SIZE + header.body_size;
-            after = self.handle(&header, body, out);
         }
-        self.counters.add(Counter::BytesReceived, consumed as u64);
+        self.counters.add(Counter::BytesReceived, done.consumed as u64);
         self.counters.add(Counter::BytesSent, (out.len() - start) as u64);
-        (consumed, after)
+        done
+    }
+
+    /// Answers one frame as it stands on the wire.
+    fn receive_bare(&mut self, received: &[u8], done: &mut Received, out: &mut Vec<u8>) {
+        let rest = &received[done.consumed..];
+        let Some(&version) = rest.first() else { return };
+        let close =
+            |done: &mut Received| (done.consumed, done.after) = (received.len(), After::Close);
+        if !self.speaks(version) {
+            self.refuse_version(version, rest, out);
+            return close(done);
+        }
+        let (stream, size) = match Header::decode(rest) {
+            Ok(None) => return,
+            Ok(Some(header)) if header.body_size <= self.limits.frame_size_max => {
+                let size = HEADER_SIZE + header.body_size;
+                let Some(body) = rest.get(HEADER_SIZE..size) else { return };
+                done.consumed += size;
+                return done.answer(&header, self.handle(&header, body, out));
+            }
+            Ok(Some(header)) => (header.stream, header.body_size),
+            Err(_) => (0, BODY_SIZE_MAX),
+        };
+        self.refuse_size(stream, size, out);
+        close(done);
+    }
+
+    /// Answers frames that are framed, and frames their answers: together, as far as that goes.
+    fn receive_framed(
+        &mut self,
+        mut framed: Box<Framed>,
+        received: &[u8],
+        frames_max: usize,
+        done: &mut Received,
+        out: &mut Vec<u8>,
+    ) {
+        framed.answers.clear();
+        while done.after == After::Continue
+            && done.answered < frames_max
+            && framed.answers.len() <= self.limits.backlog_max
+        {
+            match framed.incoming.advance(&received[done.consumed..]) {
+                Ok(consumed) => done.consumed += consumed,
+                Err(error) => {
+                    self.refuse_framing(&error, &mut framed.answers);
+                    (done.consumed, done.after) = (received.len(), After::Close);
+                    break;
+                }
+            }
+            let frames = framed.incoming.frames(&received[done.consumed..]);
+            let Ok(Some(header)) = Header::decode(frames) else { break };
+            if !self.speaks(header.version) {
+                self.refuse_version(header.version, frames, &mut framed.answers);
+                (done.consumed, done.after) = (received.len(), After::Close);
+                break;
+            }
+            let size = HEADER_SIZE + header.body_size;
+            let Some(body) = frames.get(HEADER_SIZE..size) else { break };
+            done.answer(&header, self.handle(&header, body, &mut framed.answers));
+            done.consumed += framed.incoming.take(size);
+        }
+        framed.outgoing.encode(&framed.answers, out);
+        if framed.answers.capacity() > self.limits.backlog_max {
+            framed.answers = Vec::new();
+        }
+        self.framed = Some(framed);
+    }
+
+    /// Whether a frame of this version may come now: the first STARTUP decides.
+    fn speaks(&self, version: u8) -> bool {
+        match self.version {
+            Some(chosen) => version == chosen,
+            None => (VERSION..=self.engine.config.protocol_max).contains(&version),
+        }
+    }
+
+    /// Appends an event, a frame of v4, as it goes to this client.
+    pub(crate) fn tell(&mut self, event: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        match (&mut self.framed, self.version) {
+            (Some(framed), Some(version)) => {
+                framed.answers.clear();
+                framed.answers.extend_from_slice(event);
+                framed.answers[0] = RESPONSE | version;
+                framed.outgoing.encode(&framed.answers, out);
+            }
+            _ => out.extend_from_slice(event),
+        }
+        self.counters.add(Counter::BytesSent, (out.len() - start) as u64);
     }
 
     /// Answers one request.
     pub fn handle(&mut self, header: &Header, body: &[u8], out: &mut Vec<u8>) -> After {
         let start = out.len();
-        let mut response = Header::response(header.stream, Opcode::Result);
+        let version = header.version & !RESPONSE;
+        let mut response = Header::response(header.stream, Opcode::Result).at(version);
         out.extend_from_slice(&response.encode());
         let answered = match header.flags & flags::COMPRESSION {
             0 => self.answer(header, body, out),
@@ -176,7 +297,7 @@ impl Session {
     ) -> Result<Answer, CqlError> {
         let opcode = Opcode::from_u8(header.opcode);
         self.count_request(opcode);
-        if !self.started && !matches!(opcode, Some(Opcode::Startup | Opcode::Options)) {
+        if self.version.is_none() && !matches!(opcode, Some(Opcode::Startup | Opcode::Options)) {
             return Err(CqlError::Protocol(
                 "Unexpected message, expecting STARTUP or OPTIONS".to_owned(),
             ));
@@ -184,34 +305,37 @@ impl Session {
         if self.engine.config.storage == Storage::Null
             && opcode == Some(Opcode::Execute)
             && header.flags & flags::CUSTOM_PAYLOAD == 0
-            && let Some(answer) = self.execute_mock(body, out)?
+            && let Some(answer) = self.execute_mock(header.is_v5(), body, out)?
         {
             return Ok(answer);
         }
         match Request::decode(header, body)? {
             Request::Options => {
+                let count = usize::from(self.engine.config.protocol_max.clamp(4, 5) - 3);
                 put::string_multimap(
                     out,
                     &[
                         ("CQL_VERSION", &[CQL_VERSION]),
-                        ("COMPRESSION", &[]),
-                        ("PROTOCOL_VERSIONS", &["4/v4"]),
+                        ("COMPRESSION", &["snappy", "lz4"]),
+                        ("PROTOCOL_VERSIONS", &VERSIONS[..count]),
                     ],
                 );
                 Ok(Answer::of(Opcode::Supported))
             }
-            Request::Startup(options) => self.startup(&options),
+            Request::Startup(options) => self.startup(header.version, &options),
             Request::Register(events) => self.register(&events),
             Request::Query(text, parameters) => self.query(text, parameters, out),
-            Request::Prepare(text) => {
-                let (id, compiled) = self.engine.prepare(text, self.keyspace.as_deref())?;
-                put_prepared(out, &compiled.describe(&id));
+            Request::Prepare(text, keyspace) => {
+                let keyspace = keyspace.or(self.keyspace.as_deref());
+                let (id, compiled) = self.engine.prepare(text, keyspace)?;
+                put_prepared(out, header.version, &compiled.describe(&id));
                 self.know(id, compiled);
                 Ok(Answer::of(Opcode::Result))
             }
-            Request::Execute(id, parameters) => {
-                let compiled = self.prepared(id)?;
-                self.execute(&compiled, parameters, out)
+            Request::Execute(prepared, parameters) => {
+                let compiled = self.prepared(prepared.id)?;
+                let metadata_id = header.is_v5().then_some(prepared.metadata_id);
+                self.execute(&compiled, metadata_id, parameters, out)
             }
             Request::Batch(batch) => self.batch(&batch, out),
             Request::AuthResponse(_) => Err(CqlError::Protocol(
@@ -234,7 +358,12 @@ impl Session {
         self.counters.add(counter, 1);
     }
 
-    fn startup(&mut self, options: &[(&str, &str)]) -> Result<Answer, CqlError> {
+    fn startup(&mut self, version: u8, options: &[(&str, &str)]) -> Result<Answer, CqlError> {
+        if self.version.is_some() {
+            return Err(CqlError::Protocol(
+                "Unexpected message STARTUP: the connection has begun already".to_owned(),
+            ));
+        }
         let option = |name: &str| options.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
         match option("CQL_VERSION") {
             // Any from 3.0 on, as Cassandra has it: the scylla crate asks for 4.0.0.
@@ -251,12 +380,25 @@ impl Session {
                 ));
             }
         }
-        if let Some(algorithm) = option("COMPRESSION").filter(|a| !a.is_empty()) {
-            return Err(CqlError::Protocol(format!(
-                "Unknown compression algorithm: {algorithm}; none is supported"
-            )));
-        }
-        self.started = true;
+        let algorithm = option("COMPRESSION").filter(|a| !a.is_empty());
+        let compression = algorithm.map_or(Ok(Compression::None), str::parse);
+        let compression = compression.map_err(|_| {
+            CqlError::Protocol(format!(
+                "Unknown compression algorithm: {}",
+                algorithm.unwrap_or_default()
+            ))
+        })?;
+        let protocol = Protocol::new(version, compression)
+            .map_err(|error| CqlError::Protocol(error.to_string()))?;
+        self.version = Some(version);
+        // What follows the answer to this is framed.
+        self.framed = (!protocol.is_bare()).then(|| {
+            Box::new(Framed {
+                incoming: Incoming::new(protocol, self.limits.frame_size_max),
+                outgoing: Outgoing::new(protocol),
+                answers: Vec::new(),
+            })
+        });
         Ok(Answer::of(Opcode::Ready))
     }
 
@@ -290,13 +432,16 @@ impl Session {
         self.known.insert(id, compiled);
     }
 
-    /// Drivers that begin with another version look for these words, and come back with v4.
+    /// Drivers that begin with another version look for these words, and come back with a lower
+    /// one.
     fn refuse_version(&self, version: u8, received: &[u8], out: &mut Vec<u8>) {
         let text = match version & RESPONSE {
-            0 => format!(
+            0 if self.version.is_none() => format!(
                 "Invalid or unsupported protocol version ({version}); the lowest supported version \
-                 is {VERSION} and the greatest is {VERSION}"
+                 is {VERSION} and the greatest is {}",
+                self.engine.config.protocol_max
             ),
+            0 => format!("a frame of protocol version {version} on a connection of another one"),
             _ => "Invalid frame: a response where a request was expected".to_owned(),
         };
         // Versions 1 and 2 have a stream id of one byte.
@@ -314,10 +459,18 @@ impl Session {
         self.refuse(stream, text, out);
     }
 
+    fn refuse_framing(&self, error: &FramingError, out: &mut Vec<u8>) {
+        match *error {
+            FramingError::TooLong { stream, size, .. } => self.refuse_size(stream, size, out),
+            ref error => self.refuse(0, error.to_string(), out),
+        }
+    }
+
     fn refuse(&self, stream: i16, text: String, out: &mut Vec<u8>) {
         self.counters.add(Counter::Errors, 1);
         let error = CqlError::Protocol(text);
-        Header::response(stream, Opcode::Error).frame(out, |out| error.encode(out));
+        let version = self.version.unwrap_or(self.engine.config.protocol_max);
+        Header::response(stream, Opcode::Error).at(version).frame(out, |out| error.encode(out));
     }
 }
 

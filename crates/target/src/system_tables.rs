@@ -122,14 +122,15 @@ fn put_local(engine: &Engine) -> Result<(), CqlError> {
     };
     let id = uuid_text(&engine.generator.random());
     let generation = engine.now_us() / 1_000_000;
+    let protocol = engine.config.protocol_max;
     engine.run(&format!(
         "INSERT INTO system.local (key, bootstrapped, broadcast_address, cluster_name, \
          cql_version, data_center, gossip_generation, host_id, listen_address, \
          native_protocol_version, \
          partitioner, rack, release_version, rpc_address, schema_version, tokens) VALUES ('local', \
          'COMPLETED', '{address}', 'wideload reference target', '{CQL_VERSION}', 'datacenter1', \
-         {generation}, {id}, '{address}', '4', '{PARTITIONER}', 'rack1', '{RELEASE_VERSION}', \
-         '{address}', uuid(), {{'{}'}})",
+         {generation}, {id}, '{address}', '{protocol}', '{PARTITIONER}', 'rack1', \
+         '{RELEASE_VERSION}', '{address}', uuid(), {{'{}'}})",
         i64::MIN
     ))?;
     let storage = format!("{:?}", engine.config.storage).to_lowercase();

@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use support::{Refusal, Target, decode, int, text};
 use target::{After, Storage};
-use wire::cql::request::{QueryParameters, Request};
+use wire::cql::request::{PreparedRef, QueryParameters, Request};
 use wire::cql::response::Response;
 use wire::cql::{Consistency, ErrorCode, HEADER_SIZE, Header, Opcode, Value, put};
 
@@ -25,12 +25,13 @@ fn handshake() {
     let frame = c.send(&Request::Options);
     let Response::Supported(options) = decode(&frame) else { panic!("not SUPPORTED") };
     let option = |n: &str| options.iter().find(|(name, _)| *name == n).map(|(_, v)| v.clone());
-    assert_eq!(option("COMPRESSION"), Some(vec![]));
+    assert_eq!(option("COMPRESSION"), Some(vec!["snappy", "lz4"]));
+    assert_eq!(option("PROTOCOL_VERSIONS"), Some(vec!["4/v4", "5/v5"]));
     assert!(option("CQL_VERSION").unwrap()[0].starts_with("3.4"));
     for options in [
         vec![],
         vec![("CQL_VERSION", "2.0.0")],
-        vec![("CQL_VERSION", "3.0.0"), ("COMPRESSION", "lz4")],
+        vec![("CQL_VERSION", "3.0.0"), ("COMPRESSION", "zstd")],
     ] {
         let refusal = c.request(&Request::Startup(options)).unwrap_err();
         assert_eq!(refusal.0, ErrorCode::PROTOCOL, "{refusal:?}");
@@ -49,14 +50,15 @@ fn plain() -> QueryParameters<'static> {
 
 #[test]
 fn other_versions_are_told_which_there_is() {
-    for version in [1u8, 2, 3, 5, 6, 0x42] {
-        let target = Target::new(Storage::Memory);
+    for (version, max) in [(1u8, 5), (2, 5), (3, 5), (6, 5), (0x42, 5), (5, 4), (3, 4), (0x42, 4)] {
+        let target = Target::speaking(max);
         let mut session = target.raw_client().session;
         let mut out = Vec::new();
-        let (consumed, after) = session.receive(&[version, 0, 0, 9, 5, 0, 0, 0, 0], &mut out);
-        assert_eq!((consumed, after), (9, After::Close));
+        let bytes = [version, 0, 0, 9, 5, 0, 0, 0, 0];
+        let done = session.receive(&bytes, usize::MAX, &mut out);
+        assert_eq!((done.consumed, done.after), (9, After::Close));
         let header = Header::decode(&out).unwrap().unwrap();
-        assert_eq!((header.version, header.opcode), (0x84, Opcode::Error as u8));
+        assert_eq!((header.version, header.opcode), (0x80 | max, Opcode::Error as u8));
         let Response::Error { code, message, .. } = decode(&out) else { panic!("not an error") };
         assert_eq!(code, ErrorCode::PROTOCOL);
         assert!(message.contains("unsupported protocol version"), "{message}");
@@ -71,7 +73,8 @@ fn a_frame_beyond_the_limit_is_refused() {
         let mut frame = vec![4, 0, 0, 1, 7];
         frame.extend(size.to_be_bytes());
         let mut out = Vec::new();
-        assert_eq!(session.receive(&frame, &mut out), (9, After::Close));
+        let done = session.receive(&frame, usize::MAX, &mut out);
+        assert_eq!((done.consumed, done.after), (9, After::Close));
         assert!(matches!(decode(&out), Response::Error { code: ErrorCode::PROTOCOL, .. }));
     }
 }
@@ -87,8 +90,8 @@ fn frames_may_come_in_pieces() {
     let (mut out, mut pending) = (Vec::new(), Vec::new());
     for byte in frames {
         pending.push(byte);
-        let (consumed, _) = session.receive(&pending, &mut out);
-        pending.drain(..consumed);
+        let done = session.receive(&pending, usize::MAX, &mut out);
+        pending.drain(..done.consumed);
     }
     let mut streams = Vec::new();
     let mut rest = &out[..];
@@ -152,7 +155,7 @@ fn a_changed_table_unprepares() {
     c.ok("INSERT INTO t (k, v) VALUES (1, 1)");
     assert_eq!(c.execute(&select, &values).unwrap().rows.len(), 1);
     c.ok("ALTER TABLE t ADD w text");
-    let frame = c.send(&Request::Execute(&select, plain()));
+    let frame = c.send(&Request::Execute(PreparedRef::v4(&select), plain()));
     let Response::Error { code, mut details, .. } = decode(&frame) else { panic!("no error") };
     assert_eq!(code, ErrorCode::UNPREPARED);
     assert_eq!(details.short_bytes("id").unwrap(), &select[..]);
@@ -406,8 +409,8 @@ proptest! {
         let mut frame = header.encode().to_vec();
         frame.extend(&body);
         let mut out = Vec::new();
-        let (consumed, after) = c.session.receive(&frame, &mut out);
-        prop_assert_eq!((consumed, after), (frame.len(), After::Continue));
+        let done = c.session.receive(&frame, usize::MAX, &mut out);
+        prop_assert_eq!((done.consumed, done.after), (frame.len(), After::Continue));
         decode(&out);
         prop_assert_eq!(c.ok("SELECT key FROM system.local").len(), 1);
     }
@@ -435,8 +438,8 @@ proptest! {
         let target = Target::new(Storage::Memory);
         let mut session = target.raw_client().session;
         let mut out = Vec::new();
-        let (consumed, _) = session.receive(&bytes, &mut out);
-        prop_assert!(consumed <= bytes.len());
+        let done = session.receive(&bytes, usize::MAX, &mut out);
+        prop_assert!(done.consumed <= bytes.len());
     }
 }
 

@@ -13,6 +13,8 @@ use std::process::Command;
 use target::{Config, Server};
 
 const DRIVER: &str = "cassandra-driver==3.30.1";
+/// What it compresses with.
+const CODECS: [&str; 2] = ["lz4==4.4.5", "python-snappy==0.7.3"];
 
 /// Says why a test did not run: on stderr, and in the file that the test runner names.
 fn skip(reason: &str) {
@@ -40,9 +42,10 @@ fn python() -> Result<PathBuf, String> {
     fs::create_dir_all(&tools).unwrap();
     let venv = tools.join("python-driver");
     let python = venv.join("bin/python");
-    if run(&python, &["-c", "import cassandra.cluster"]).is_err() {
+    if run(&python, &["-c", "import cassandra.cluster, lz4.block, snappy"]).is_err() {
         run(Path::new("python3"), &["-m", "venv", "--clear", venv.to_str().unwrap()])?;
-        run(&python, &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", DRIVER])?;
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", DRIVER];
+        run(&python, &[&install[..], &CODECS].concat())?;
     }
     Ok(python)
 }
@@ -53,15 +56,19 @@ fn the_python_driver_finds_what_it_needs() {
         Ok(python) => python,
         Err(reason) => return skip(&format!("no Python with {DRIVER}: {reason}")),
     };
-    let mut config = Config::new("127.0.0.1:0".parse().unwrap());
-    config.threads = 2;
-    let target = Server::bind(config).unwrap().start().unwrap();
-    let address = target.local_addr();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/driver_check.py");
-    let (host, port) = (address.ip().to_string(), address.port().to_string());
-    match run(&python, &[script.to_str().unwrap(), &host, &port]) {
-        Ok(printed) => assert_eq!(printed.trim(), "ok"),
-        Err(error) => panic!("{error}"),
+    for (version, compression) in
+        [("4", "none"), ("4", "lz4"), ("4", "snappy"), ("5", "none"), ("5", "lz4")]
+    {
+        let mut config = Config::new("127.0.0.1:0".parse().unwrap());
+        config.threads = 2;
+        let target = Server::bind(config).unwrap().start().unwrap();
+        let address = target.local_addr();
+        let (host, port) = (address.ip().to_string(), address.port().to_string());
+        match run(&python, &[script.to_str().unwrap(), &host, &port, version, compression]) {
+            Ok(printed) => assert_eq!(printed.trim(), "ok", "v{version}, {compression}"),
+            Err(error) => panic!("v{version}, {compression}: {error}"),
+        }
+        target.join().unwrap();
     }
-    target.join().unwrap();
 }

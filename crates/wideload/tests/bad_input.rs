@@ -72,6 +72,24 @@ fn unknown_words() {
     usage(&["ycsb:a", "--storage", "disk"], &["'disk'", "memory", "null"]);
     usage(&["ycsb:a", "--wait", "yield"], &["'yield'", "spin", "sleep"]);
     usage(&["ycsb:a", "--consistency", "MOST"], &["'MOST'", "LOCAL_ONE"]);
+    usage(&["ycsb:a", "--protocol", "3"], &["3", "4..=5"]);
+    usage(&["ycsb:a", "--compression", "zstd"], &["'zstd'", "lz4", "snappy"]);
+    let snappy = ["ycsb:a", "--protocol", "5", "--compression", "snappy"];
+    usage(&snappy, &["does not know snappy", "lz4", "protocol version 4"]);
+}
+
+#[test]
+fn a_protocol_that_the_target_does_not_speak() {
+    let home = Home::new();
+    let target = Serve::start(&home, &["--protocol-max", "4"]);
+    let at = ["run", "ycsb:a", "--target", &target.target(), "--records", "100"];
+    let words = [&at[..], &["--protocol", "5"]].concat();
+    let ended = home.run(&words);
+    assert_eq!(ended.status, Some(USAGE), "{ended:?}");
+    for said in ["does not take protocol v5", "--protocol 4 --compression none"] {
+        assert!(ended.stderr.contains(said), "{ended:?}");
+    }
+    assert_eq!(ended.stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use wire::cql::request::{Batch, BatchKind, BatchStatement, QueryParameters, Request};
+use wire::cql::request::{Batch, BatchKind, BatchStatement, PreparedRef, QueryParameters, Request};
 use wire::cql::response::{Column, Metadata, Prepared, Reply, Response, classify, put_prepared};
 use wire::cql::{ColumnType, Consistency, Cursor, HEADER_SIZE, Header, Opcode, Value, put};
 
@@ -50,7 +50,10 @@ proptest! {
         page_size in any::<Option<i32>>(),
         timestamp_us in any::<Option<i64>>(),
         skip_metadata in any::<bool>(),
+        version in 4u8..=5,
+        now_s in any::<Option<i32>>(),
     ) {
+        let v5 = version == 5;
         let values = values
             .iter()
             .map(|(kind, bytes)| {
@@ -69,11 +72,14 @@ proptest! {
             skip_metadata,
             paging_state: page_size.map(|_| &b"state"[..]),
             serial_consistency: timestamp_us.map(|_| Consistency::Serial),
+            keyspace: (v5 && named).then_some("ks"),
+            now_s: now_s.filter(|_| v5),
             ..QueryParameters::plain(level)
         };
-        let request = Request::Execute(&id, parameters);
+        let metadata_id = if v5 { &id[id.len() / 2..] } else { &[] };
+        let request = Request::Execute(PreparedRef { id: &id, metadata_id }, parameters);
         let mut frame = Vec::new();
-        request.encode(stream, &mut frame);
+        request.encode_at(version, stream, &mut frame);
         let (header, body) = body_of(&frame);
         prop_assert_eq!(header.stream, stream);
         prop_assert_eq!(Request::decode(&header, body).expect("decodes"), request);
@@ -85,7 +91,9 @@ proptest! {
         id in vec(any::<u8>(), 0..20),
         level in consistency(),
         kind in 0u8..3,
+        version in 4u8..=5,
     ) {
+        let v5 = version == 5;
         let kind = [BatchKind::Logged, BatchKind::Unlogged, BatchKind::Counter][usize::from(kind)];
         let request = Request::Batch(Batch {
             kind,
@@ -96,9 +104,11 @@ proptest! {
             consistency: level,
             serial_consistency: None,
             timestamp_us: Some(-1),
+            keyspace: v5.then_some("ks"),
+            now_s: v5.then_some(i32::MAX),
         });
         let mut frame = Vec::new();
-        request.encode(1, &mut frame);
+        request.encode_at(version, 1, &mut frame);
         let (header, body) = body_of(&frame);
         prop_assert_eq!(Request::decode(&header, body).expect("decodes"), request);
     }
@@ -115,6 +125,7 @@ proptest! {
         kinds in vec(column_type(), 0..5),
         one_table in any::<bool>(),
         id in vec(any::<u8>(), 1..20),
+        version in 4u8..=5,
     ) {
         let columns: Vec<_> = kinds.iter().enumerate().map(|(i, kind)| Column {
             keyspace: "ks".into(),
@@ -125,10 +136,11 @@ proptest! {
         let column_count = columns.len();
         let values = Metadata { column_count, columns: columns.clone(), paging_state: None };
         let rows = Metadata { column_count, columns, paging_state: Some(vec![1, 2]) };
-        let prepared = Prepared { id, partition_key: vec![1, 0], values, rows };
+        let metadata_id = if version == 5 { vec![7; 16] } else { Vec::new() };
+        let prepared = Prepared { id, metadata_id, partition_key: vec![1, 0], values, rows };
         let mut body = Vec::new();
-        put_prepared(&mut body, &prepared);
-        match Response::decode(&Header::response(0, Opcode::Result), &body) {
+        put_prepared(&mut body, version, &prepared);
+        match Response::decode(&Header::response(0, Opcode::Result).at(version), &body) {
             Ok(Response::Prepared(decoded)) => prop_assert_eq!(decoded, prepared),
             other => prop_assert!(false, "{other:?}"),
         }
@@ -164,12 +176,34 @@ proptest! {
     }
 
     #[test]
+    fn rows_are_counted_behind_a_new_metadata_id(flags in 0i32..16, id in vec(any::<u8>(), 0..20)) {
+        let mut body = Vec::new();
+        put::i32(&mut body, wire::cql::response::result_kind::ROWS);
+        // Without the metadata themselves; a server that changes them sends them too.
+        put::i32(&mut body, flags | 4);
+        put::i32(&mut body, 1);
+        if flags & 2 != 0 {
+            put::bytes(&mut body, Some(b"page"));
+        }
+        if flags & 8 != 0 {
+            put::short_bytes(&mut body, &id);
+        }
+        put::i32(&mut body, 1);
+        let cells_offset = body.len();
+        put::bytes(&mut body, Some(b"cell"));
+        let header = Header::response(3, Opcode::Result).at(5);
+        let expected = Reply::Rows { count: 1, cells_offset, column_count: 1 };
+        prop_assert_eq!(classify(&header, &body), Ok(expected));
+    }
+
+    #[test]
     fn hostile_bytes_are_refused_not_fatal(
         opcode in any::<u8>(),
         flags in any::<u8>(),
         body in vec(any::<u8>(), 0..300),
+        version in 4u8..=5,
     ) {
-        let header = Header { version: 4, flags, stream: 0, opcode, body_size: body.len() };
+        let header = Header { version, flags, stream: 0, opcode, body_size: body.len() };
         let _ = Request::decode(&header, &body);
         let _ = classify(&header, &body);
         if let Ok(Response::Rows(rows)) = Response::decode(&header, &body) {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use target::{Config, Handle, Server, Storage};
 use units::{CpuId, Nanos};
-use wire::cql::Consistency;
+use wire::cql::{Compression, Consistency, Protocol};
 use workload::Plan;
 use workload::ycsb::{self, Properties};
 
@@ -52,6 +52,26 @@ pub(crate) fn prepare(address: SocketAddr, plan: &Arc<Plan>) -> Arc<Encoder> {
     let texts = statement_texts(plan, &table());
     let ids: Vec<_> = texts.iter().map(|text| control.prepare(text).unwrap().id).collect();
     Arc::new(Encoder::new(plan.clone(), &table(), &ids, Consistency::LocalOne))
+}
+
+pub(crate) fn speaking(version: u8, compression: Compression) -> Protocol {
+    Protocol::new(version, compression).unwrap()
+}
+
+/// As [`prepare`], in this protocol.
+pub(crate) fn prepare_in(
+    protocol: Protocol,
+    address: SocketAddr,
+    plan: &Arc<Plan>,
+) -> Arc<Encoder> {
+    let mut control =
+        Control::speaking(protocol, address, Nanos::from_secs(5), None, &Arc::default()).unwrap();
+    control.query(&create_keyspace(&table(), "1")).unwrap();
+    control.query(&create_table(plan, &table())).unwrap();
+    let texts = statement_texts(plan, &table());
+    let ids: Vec<_> = texts.iter().map(|text| control.prepare(text).unwrap().into()).collect();
+    let level = Consistency::LocalOne;
+    Arc::new(Encoder::speaking(protocol, plan.clone(), &table(), &ids, level))
 }
 
 pub(crate) fn closed(threads: usize, amount: Amount) -> Load {

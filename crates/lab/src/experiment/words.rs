@@ -118,6 +118,8 @@ pub(crate) const WORDS: &[Word] = &[
     word("table", Kind::Text, Use::Flag),
     word("replication", Kind::Text, Use::Flag),
     word("consistency", Kind::Text, Use::Flag),
+    word("protocol", Kind::Count, Use::Flag),
+    word("compression", Kind::OneOf(&["none", "lz4", "snappy"]), Use::Flag),
     word("fixed-hosts", Kind::Flag, Use::Flag),
     word("datacenter", Kind::Text, Use::Flag),
     word("write-into-existing", Kind::Flag, Use::Flag),

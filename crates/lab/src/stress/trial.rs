@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{CpuSet, Nanos, Rate};
-use wire::cql::Consistency;
+use wire::cql::{Consistency, Protocol};
 use workload::cassandra_stress::settings::{End, Population, Rate as Asked, Settings, Truncate};
 
 /// Clients of a warm-up at most.
@@ -85,6 +85,7 @@ impl Client {
             repeat: 1,
             connections: drive::connections(wanted.max(needed), workers),
             wait: if shared { Wait::Sleep } else { Wait::Spin },
+            protocol: Protocol::default(),
             // The grammar lets no other word pass.
             consistency: settings.consistency.parse().unwrap_or(Consistency::LocalOne).into(),
             timeout: Nanos::from_millis(settings.mode.timeout_ms),

@@ -12,7 +12,7 @@ use crate::provision::{self, DataDir, Provisioned, Storage, TargetChoice};
 use crate::ring_watch::RingWatch;
 use crate::stand_in;
 use crate::watchdog::Watchdog;
-use drive::{Drive, Encoder, Load, Roster};
+use drive::{Drive, Encoder, Load, PreparedId, Roster};
 use machine::Machine;
 use record::run_dir::write_failed;
 use record::summary::Target;
@@ -30,7 +30,7 @@ pub(crate) struct Ready {
     pub(super) watch: Option<RingWatch>,
     pub(super) target: Target,
     pub(super) encoder: Arc<Encoder>,
-    pub(super) ids: Vec<Vec<u8>>,
+    pub(super) ids: Vec<PreparedId>,
     pub(super) filling: Option<Filling>,
     pub(super) local: LocalTarget,
     pub(super) machine: Machine,
@@ -48,7 +48,7 @@ pub(super) struct SetUp {
 
 impl Ready {
     /// Prepared, in the order of the plan's statements.
-    pub(crate) fn ids(&self) -> &[Vec<u8>] {
+    pub(crate) fn ids(&self) -> &[PreparedId] {
         &self.ids
     }
 
@@ -115,8 +115,9 @@ impl Running<'_> {
         self.live.stage(&format!("preparing {}", trial.table.quoted()));
         let prepared = data::prepare(trial, provisioned, self.live, self.stop)?;
         let Prepared { ids, filling, version, addresses, ring, watched, mut caveats } = prepared;
-        let encoder =
-            Arc::new(Encoder::new(trial.plan.clone(), &trial.table, &ids, trial.consistency));
+        let (protocol, plan) = (trial.protocol, trial.plan.clone());
+        let encoder = Encoder::speaking(protocol, plan, &trial.table, &ids, trial.consistency);
+        let encoder = Arc::new(encoder);
         let kind = match &trial.target {
             TargetChoice::Reference { storage: Storage::Memory, .. } => Target::REFERENCE,
             TargetChoice::Reference { storage: Storage::Null, .. } => Target::NULL_MOCK,
@@ -127,7 +128,8 @@ impl Running<'_> {
             }
         };
         let version = version.or_else(|| provisioned.version.clone());
-        let target = Target { kind: kind.to_owned(), version, protocol: Some(wire::cql::VERSION) };
+        let spoken = Some(protocol.version());
+        let target = Target { kind: kind.to_owned(), version, protocol: spoken };
         let listed: Vec<_> = addresses.iter().map(ToString::to_string).collect();
         let local = LocalTarget::of(trial, provisioned, &addresses);
         let machine = Machine::read(Path::new("/"))?;
@@ -139,6 +141,7 @@ impl Running<'_> {
             "kind": target.kind,
             "version": target.version,
             "protocol": target.protocol,
+            "compression": protocol.compression().name(),
             "addresses": listed,
             "cpus": (!local.cpus.is_empty()).then(|| local.cpus.to_string()),
             "data": data.facts(),

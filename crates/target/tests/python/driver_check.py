@@ -1,4 +1,5 @@
-"""The Python cassandra-driver uses the reference target unmodified: python driver_check.py HOST PORT.
+"""The Python cassandra-driver uses the reference target unmodified:
+python driver_check.py HOST PORT VERSION COMPRESSION, with version 4 or 5 and none, lz4 or snappy.
 
 Ends with status 0 and the line "ok", or with the assertion that failed.
 """
@@ -19,10 +20,12 @@ from cassandra.query import (BatchStatement, BatchType, SimpleStatement, UNSET_V
                              ValueSequence)
 
 HOST, PORT = sys.argv[1], int(sys.argv[2])
+VERSION, COMPRESSION = int(sys.argv[3]), sys.argv[4]
 
 
 def cluster(**kwargs):
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy())
+    kwargs.setdefault("compression", False if COMPRESSION == "none" else COMPRESSION)
     return Cluster([HOST], port=PORT, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, **kwargs)
 
 
@@ -42,11 +45,11 @@ def wait_for(what):
 
 
 def check_downgrade():
-    """Without a version the driver begins beyond v5 and must come down to v4 by itself."""
-    assert Cluster([HOST]).protocol_version > 4
+    """Without a version the driver begins beyond v5 and must come down to v5 by itself."""
+    assert Cluster([HOST]).protocol_version > 5
     lab = cluster()
     session = lab.connect()
-    assert lab.protocol_version == 4
+    assert lab.protocol_version == 5
     assert session.execute("SELECT release_version FROM system.local").one()[0].startswith("3.11")
     lab.shutdown()
 
@@ -183,9 +186,19 @@ def check_metadata(lab, session):
     assert session.execute("SELECT COUNT(*) FROM system.peers").one()[0] == 0
 
 
+def check_long_rows(session):
+    """Over several segments, both ways."""
+    session.execute("CREATE TABLE long (k int PRIMARY KEY, v text)")
+    insert = session.prepare("INSERT INTO long (k, v) VALUES (?, ?)")
+    for n, size in enumerate([0, 1, 131_000, 131_071, 131_072, 500_000]):
+        value = ("%07d" % n) * (size // 7 + 1)
+        session.execute(insert, (n, value))
+        assert session.execute("SELECT v FROM long WHERE k = %s", (n,)).one()[0] == value
+
+
 def check_events():
     """Schema changes of one cluster object reach another by events."""
-    watcher, doer = cluster(), cluster()
+    watcher, doer = (cluster(protocol_version=VERSION) for _ in range(2))
     watcher.connect()
     session = doer.connect("ks")
     session.execute("CREATE TABLE told (k int PRIMARY KEY)")
@@ -216,9 +229,12 @@ def check_tokens(lab, session):
 
 def main():
     warnings.simplefilter("ignore")
-    check_downgrade()
-    lab = cluster(protocol_version=4)
+    if COMPRESSION != "snappy":  # which v5 does not have
+        check_downgrade()
+    lab = cluster(protocol_version=VERSION)
     session = lab.connect()
+    connection = session.get_pools().__iter__().__next__()._connection
+    assert (connection.compressor is not None) == (COMPRESSION != "none"), connection.compressor
     session.execute("CREATE KEYSPACE ks WITH replication = "
                     "{'class': 'SimpleStrategy', 'replication_factor': 1}")
     session.set_keyspace("ks")
@@ -228,6 +244,7 @@ def main():
     check_errors(session)
     check_metadata(lab, session)
     check_tokens(lab, session)
+    check_long_rows(session)
     check_events()
     lab.shutdown()
     print("ok")

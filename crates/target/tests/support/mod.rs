@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use target::{After, Clock, Engine, EngineConfig, Session, SessionLimits, Storage};
 use units::Bytes;
-use wire::cql::request::{Batch, BatchKind, BatchStatement, QueryParameters, Request};
+use wire::cql::request::{Batch, BatchKind, BatchStatement, PreparedRef, QueryParameters, Request};
 use wire::cql::response::{Prepared, Response};
 use wire::cql::{Consistency, ErrorCode, HEADER_SIZE, Header, Value};
 
@@ -45,6 +45,15 @@ impl Target {
     }
 
     pub fn with_memory(storage: Storage, memory_max: Bytes) -> Self {
+        Self::with(storage, memory_max, 5)
+    }
+
+    /// Of versions up to this one.
+    pub fn speaking(protocol_max: u8) -> Self {
+        Self::with(Storage::Memory, Bytes(1 << 30), protocol_max)
+    }
+
+    fn with(storage: Storage, memory_max: Bytes, protocol_max: u8) -> Self {
         let now_us = Arc::new(AtomicI64::new(START_S * 1_000_000));
         let engine = Engine::new(EngineConfig {
             storage,
@@ -52,6 +61,7 @@ impl Target {
             prepared_max: 100,
             clock: Clock::Manual(Arc::clone(&now_us)),
             address: "127.0.0.1:9042".parse().unwrap(),
+            protocol_max,
         })
         .unwrap();
         Self { engine: Arc::new(engine), now_us }
@@ -89,8 +99,8 @@ impl Client {
     pub fn send(&mut self, request: &Request<'_>) -> Vec<u8> {
         let (mut frame, mut out) = (Vec::new(), Vec::new());
         request.encode(7, &mut frame);
-        let (consumed, after) = self.session.receive(&frame, &mut out);
-        assert_eq!((consumed, after), (frame.len(), After::Continue));
+        let done = self.session.receive(&frame, usize::MAX, &mut out);
+        assert_eq!((done.consumed, done.after), (frame.len(), After::Continue));
         let header = Header::decode(&out).unwrap().unwrap();
         assert_eq!((header.version, header.stream), (0x84, 7));
         assert_eq!(out.len(), HEADER_SIZE + header.body_size);
@@ -152,7 +162,7 @@ impl Client {
     }
 
     pub fn prepare(&mut self, text: &str) -> Result<Prepared, Refusal> {
-        let frame = self.send(&Request::Prepare(text));
+        let frame = self.send(&Request::Prepare(text, None));
         match decode(&frame) {
             Response::Prepared(prepared) => Ok(prepared),
             Response::Error { code, message, .. } => Err(Refusal(code, message.to_owned())),
@@ -163,7 +173,7 @@ impl Client {
     pub fn execute(&mut self, id: &[u8], values: &[Value<'_>]) -> Result<Answer, Refusal> {
         let mut parameters = QueryParameters::plain(Consistency::One);
         parameters.values = values.iter().map(|v| (None, *v)).collect();
-        self.request(&Request::Execute(id, parameters))
+        self.request(&Request::Execute(PreparedRef::v4(id), parameters))
     }
 
     pub fn batch(
@@ -177,6 +187,8 @@ impl Client {
             consistency: Consistency::One,
             serial_consistency: None,
             timestamp_us: None,
+            keyspace: None,
+            now_s: None,
         }))
     }
 

@@ -42,6 +42,14 @@ pub(crate) struct Args {
     /// that it does 1/TIME operations per second and instances of it scale as one knows
     #[arg(long, value_name = "TIME", value_parser = super::times::serial)]
     serial: Option<Nanos>,
+    /// Refuse protocols beyond this version, as an older database would
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value_t = wire::cql::VERSION_5,
+        value_parser = clap::value_parser!(u8).range(4..=5)
+    )]
+    protocol_max: u8,
 }
 
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
@@ -76,6 +84,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         threads: args.cpus.as_ref().map_or(1, CpuSet::len),
         memory_max: args.memory_max,
         serial: args.serial,
+        protocol_max: args.protocol_max,
         ..Config::new(args.listen)
     };
     let server = Server::bind(config).map_err(Exit::environment)?;

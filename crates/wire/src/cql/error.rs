@@ -14,7 +14,7 @@ pub enum DecodeError {
         offset: usize,
     },
     /// A value that the protocol does not know.
-    #[error("{what} {value:#x} at byte {offset} is not one of protocol v4")]
+    #[error("{what} {value:#x} at byte {offset} is not one of the protocol")]
     Unknown {
         /// What was being read.
         what: &'static str,
@@ -70,6 +70,8 @@ impl ErrorCode {
     pub const FUNCTION_FAILURE: Self = Self(0x1400);
     /// A replica failed a write.
     pub const WRITE_FAILURE: Self = Self(0x1500);
+    /// Whether a conditional write was done is not known; a write timeout in v4.
+    pub const CAS_WRITE_UNKNOWN: Self = Self(0x1700);
     /// Text that is not CQL.
     pub const SYNTAX: Self = Self(0x2000);
     /// Not allowed for this user.

@@ -1,6 +1,6 @@
 //! The nine bytes before every body (section 2).
 
-use super::{BODY_SIZE_MAX, DecodeError, RESPONSE, VERSION};
+use super::{BODY_SIZE_MAX, DecodeError, RESPONSE, VERSION, VERSION_5};
 
 /// Bytes of a header: version, flags, stream (2), opcode, length (4), big-endian.
 pub const HEADER_SIZE: usize = 9;
@@ -85,13 +85,26 @@ pub struct Header {
 }
 
 impl Header {
-    /// Of a request.
+    /// The same in another version of the protocol.
+    #[must_use]
+    pub fn at(self, version: u8) -> Self {
+        Self { version: (self.version & RESPONSE) | version, ..self }
+    }
+
+    /// Whether the frame is one of protocol v5.
+    #[must_use]
+    #[inline]
+    pub fn is_v5(&self) -> bool {
+        self.version & !RESPONSE == VERSION_5
+    }
+
+    /// Of a request, in v4.
     #[must_use]
     pub fn request(stream: i16, opcode: Opcode) -> Self {
         Self { version: VERSION, flags: 0, stream, opcode: opcode as u8, body_size: 0 }
     }
 
-    /// Of a response.
+    /// Of a response, in v4.
     #[must_use]
     pub fn response(stream: i16, opcode: Opcode) -> Self {
         Self { version: VERSION | RESPONSE, flags: 0, stream, opcode: opcode as u8, body_size: 0 }

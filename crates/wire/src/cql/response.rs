@@ -3,7 +3,7 @@
 //! The data plane needs little of a response ([`classify`]: which outcome, how many rows); the
 //! control connection decodes the whole ([`Response`]).
 
-use super::{ColumnType, Cursor, DecodeError, ErrorCode, Header, Opcode, flags, put};
+use super::{ColumnType, Cursor, DecodeError, ErrorCode, Header, Opcode, VERSION_5, flags, put};
 
 /// Kinds of RESULT (section 4.2.5).
 pub mod result_kind {
@@ -27,6 +27,8 @@ pub mod rows_flags {
     pub const HAS_MORE_PAGES: i32 = 0x02;
     /// Only the number of columns is given.
     pub const NO_METADATA: i32 = 0x04;
+    /// The metadata is not what the client has; its new id follows (v5).
+    pub const METADATA_CHANGED: i32 = 0x08;
 }
 
 /// A column in metadata.
@@ -88,6 +90,10 @@ impl Metadata {
             value: i64::from(count),
             offset,
         })?;
+        // Never set in v4. Statements that name their columns have no use for the id.
+        if flags & rows_flags::METADATA_CHANGED != 0 {
+            cursor.short_bytes("new metadata id")?;
+        }
         let columns = match flags & rows_flags::NO_METADATA != 0 {
             true => Vec::new(),
             false => {
@@ -144,6 +150,8 @@ fn decode_columns(
 pub struct Prepared {
     /// To be sent with EXECUTE.
     pub id: Vec<u8>,
+    /// v5: of the rows' metadata, to be sent with EXECUTE too. Empty in v4.
+    pub metadata_id: Vec<u8>,
     /// Which of the values make up the partition key, in its order; empty when not all are bound.
     pub partition_key: Vec<u16>,
     /// The values.
@@ -187,10 +195,13 @@ pub fn put_error(out: &mut Vec<u8>, code: ErrorCode, message: &str) {
     put::string(out, message);
 }
 
-/// Appends a PREPARED result's body, its kind included.
-pub fn put_prepared(out: &mut Vec<u8>, prepared: &Prepared) {
+/// Appends a PREPARED result's body in this version of the protocol, its kind included.
+pub fn put_prepared(out: &mut Vec<u8>, version: u8, prepared: &Prepared) {
     put::i32(out, result_kind::PREPARED);
     put::short_bytes(out, &prepared.id);
+    if version == VERSION_5 {
+        put::short_bytes(out, &prepared.metadata_id);
+    }
     let columns = &prepared.values.columns;
     let global = !columns.is_empty() && same_table(columns);
     put::i32(out, if global { rows_flags::GLOBAL_TABLE } else { 0 });
@@ -277,7 +288,7 @@ impl<'a> Response<'a> {
     /// Decodes the body of a response frame.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything that is not a response of protocol v4.
+    /// [`DecodeError`] for anything that is not a response of the header's version.
     pub fn decode(header: &Header, body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut cursor = Cursor::new(body);
         skip_prefix(header, &mut cursor)?;
@@ -296,13 +307,13 @@ impl<'a> Response<'a> {
             Opcode::AuthChallenge => Self::AuthChallenge(cursor.bytes("challenge")?),
             Opcode::AuthSuccess => Self::AuthSuccess,
             Opcode::Supported => Self::Supported(cursor.string_multimap("supported options")?),
-            Opcode::Result => Self::decode_result(cursor)?,
+            Opcode::Result => Self::decode_result(cursor, header.is_v5())?,
             Opcode::Event => Self::Event(cursor.string("event type")?, cursor),
             _ => return Err(unknown),
         })
     }
 
-    fn decode_result(mut cursor: Cursor<'a>) -> Result<Self, DecodeError> {
+    fn decode_result(mut cursor: Cursor<'a>, v5: bool) -> Result<Self, DecodeError> {
         let offset = cursor.offset();
         Ok(match cursor.i32("result kind")? {
             result_kind::VOID => Self::Void,
@@ -312,7 +323,7 @@ impl<'a> Response<'a> {
                 Self::Rows(Rows { metadata, count, cells: cursor })
             }
             result_kind::SET_KEYSPACE => Self::SetKeyspace(cursor.string("keyspace")?),
-            result_kind::PREPARED => Self::Prepared(decode_prepared(&mut cursor)?),
+            result_kind::PREPARED => Self::Prepared(decode_prepared(&mut cursor, v5)?),
             result_kind::SCHEMA_CHANGE => Self::SchemaChange,
             kind => {
                 let value = u64::from(kind as u32);
@@ -322,8 +333,12 @@ impl<'a> Response<'a> {
     }
 }
 
-fn decode_prepared(cursor: &mut Cursor<'_>) -> Result<Prepared, DecodeError> {
+fn decode_prepared(cursor: &mut Cursor<'_>, v5: bool) -> Result<Prepared, DecodeError> {
     let id = cursor.short_bytes("prepared id")?.to_vec();
+    let metadata_id = match v5 {
+        true => cursor.short_bytes("metadata id")?.to_vec(),
+        false => Vec::new(),
+    };
     let flags = cursor.i32("metadata flags")?;
     let column_count = cursor.count(0, "number of values")?;
     let key_count = cursor.count(2, "number of key values")?;
@@ -331,7 +346,7 @@ fn decode_prepared(cursor: &mut Cursor<'_>) -> Result<Prepared, DecodeError> {
         (0..key_count).map(|_| cursor.u16("key index")).collect::<Result<_, _>>()?;
     let columns = decode_columns(cursor, column_count, flags & rows_flags::GLOBAL_TABLE != 0)?;
     let values = Metadata { column_count, columns, paging_state: None };
-    Ok(Prepared { id, partition_key, values, rows: Metadata::decode(cursor)? })
+    Ok(Prepared { id, metadata_id, partition_key, values, rows: Metadata::decode(cursor)? })
 }
 
 /// What the data plane needs to know of a response.
@@ -381,7 +396,8 @@ pub fn classify(header: &Header, body: &[u8]) -> Result<Reply, DecodeError> {
         return Ok(Reply::Void);
     }
     let flags = cursor.i32("metadata flags")?;
-    if flags & rows_flags::NO_METADATA == 0 {
+    let bare = rows_flags::NO_METADATA;
+    if flags & (bare | rows_flags::METADATA_CHANGED) != bare {
         return classify_with_metadata(header, body);
     }
     let column_count = cursor.count(0, "number of columns")?;

@@ -6,8 +6,8 @@
 //! operation a frame is one copy of that head, the values, and two patches: stream id and body
 //! length. Nothing is allocated.
 
-use super::request::query_flags;
-use super::{Consistency, HEADER_SIZE, Header, Opcode, put};
+use super::request::{PreparedRef, query_flags};
+use super::{Consistency, HEADER_SIZE, Header, Opcode, VERSION_5, put};
 
 /// The constant head of an EXECUTE frame.
 #[derive(Debug, Clone)]
@@ -16,14 +16,27 @@ pub struct ExecuteTemplate {
 }
 
 impl ExecuteTemplate {
-    /// For a prepared id with `value_count` positional values; rows are asked for without metadata.
+    /// For a prepared statement with `value_count` positional values; rows are asked for without
+    /// metadata.
     #[must_use]
-    pub fn new(id: &[u8], consistency: Consistency, value_count: u16) -> Self {
+    pub fn new(
+        version: u8,
+        prepared: PreparedRef<'_>,
+        consistency: Consistency,
+        value_count: u16,
+    ) -> Self {
         let mut head = Vec::new();
-        head.extend_from_slice(&Header::request(0, Opcode::Execute).encode());
-        put::short_bytes(&mut head, id);
-        put::consistency(&mut head, consistency);
-        put::u8(&mut head, query_flags::VALUES | query_flags::SKIP_METADATA);
+        head.extend_from_slice(&Header::request(0, Opcode::Execute).at(version).encode());
+        put::short_bytes(&mut head, prepared.id);
+        let flags = query_flags::VALUES | query_flags::SKIP_METADATA;
+        if version == VERSION_5 {
+            put::short_bytes(&mut head, prepared.metadata_id);
+            put::consistency(&mut head, consistency);
+            put::i32(&mut head, flags as i32);
+        } else {
+            put::consistency(&mut head, consistency);
+            put::u8(&mut head, flags as u8);
+        }
         put::u16(&mut head, value_count);
         Self { head }
     }
@@ -86,27 +99,30 @@ impl FrameWriter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cql::Value;
     use crate::cql::request::{QueryParameters, Request};
+    use crate::cql::{VERSION, Value};
 
     #[test]
     fn a_template_gives_the_bytes_of_the_general_encoder() {
-        let template = ExecuteTemplate::new(b"0123456789abcdef", Consistency::LocalOne, 2);
-        let mut out = [0u8; 200];
-        let mut writer = template.begin(&mut out);
-        writer.value(|out| {
-            out[..3].copy_from_slice(b"key");
-            3
-        });
-        writer.value(|_| 0);
-        let size = writer.finish(513);
+        for version in [VERSION, VERSION_5] {
+            let prepared = PreparedRef { id: b"0123456789abcdef", metadata_id: b"metadata" };
+            let template = ExecuteTemplate::new(version, prepared, Consistency::LocalOne, 2);
+            let mut out = [0u8; 200];
+            let mut writer = template.begin(&mut out);
+            writer.value(|out| {
+                out[..3].copy_from_slice(b"key");
+                3
+            });
+            writer.value(|_| 0);
+            let size = writer.finish(513);
 
-        let mut parameters = QueryParameters::plain(Consistency::LocalOne);
-        parameters.values = vec![(None, Value::Bytes(b"key")), (None, Value::Bytes(b""))];
-        parameters.skip_metadata = true;
-        let mut expected = Vec::new();
-        Request::Execute(b"0123456789abcdef", parameters).encode(513, &mut expected);
-        assert_eq!(&out[..size], expected);
-        assert_eq!(template.frame_size(3 + 4 + 4), expected.len());
+            let mut parameters = QueryParameters::plain(Consistency::LocalOne);
+            parameters.values = vec![(None, Value::Bytes(b"key")), (None, Value::Bytes(b""))];
+            parameters.skip_metadata = true;
+            let mut expected = Vec::new();
+            Request::Execute(prepared, parameters).encode_at(version, 513, &mut expected);
+            assert_eq!(&out[..size], expected);
+            assert_eq!(template.frame_size(3 + 4 + 4), expected.len());
+        }
     }
 }

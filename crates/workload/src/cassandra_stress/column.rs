@@ -324,9 +324,6 @@ impl ColumnType {
     }
 }
 
-/// Of two serialised values.
-pub(super) type Comparison = fn(&[u8], &[u8]) -> Ordering;
-
 /// Where a column is in its draws.
 #[derive(Debug, Clone)]
 pub struct ColumnDraws {

@@ -7,7 +7,7 @@ use stage::Place;
 use std::path::PathBuf;
 use std::str::FromStr;
 use units::{Count, CpuSet, Nanos, Rate};
-use wire::cql::Consistency;
+use wire::cql::{Compression, Consistency};
 
 const EXAMPLES: &str = "\
 Workloads, YCSB's core ones; keys are zipfian, and -p changes every part of them:
@@ -169,6 +169,18 @@ pub(crate) struct Args {
     /// Consistency level of every statement
     #[arg(long, default_value = "LOCAL_ONE", help_heading = "Target")]
     pub(crate) consistency: Consistency,
+    /// Version of the CQL protocol: 4, or 5 with its checksummed segments
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value_t = wire::cql::VERSION,
+        value_parser = clap::value_parser!(u8).range(4..=5),
+        help_heading = "Target"
+    )]
+    pub(crate) protocol: u8,
+    /// Compress what goes to the target and back: none, lz4, or in protocol 4 snappy
+    #[arg(long, value_name = "HOW", default_value = "none", help_heading = "Target")]
+    pub(crate) compression: Compression,
 
     #[command(flatten)]
     pub(crate) cassandra: crate::cmd::cassandra::Flags,

@@ -52,7 +52,8 @@ fn of_target(args: &Args, trial: &Trial) -> Value {
         "table": trial.table.table,
         "replication": trial.replication,
         "consistency": trial.consistency.to_string(),
-        "protocol": wire::cql::VERSION,
+        "protocol": trial.protocol.version(),
+        "compression": trial.protocol.compression().name(),
         "engine": "epoll",
     })
 }

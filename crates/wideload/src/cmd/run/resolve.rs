@@ -17,6 +17,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use units::{Bytes, CpuSet, Nanos, NumaSet, Rate};
+use wire::cql::Protocol;
 use workload::cassandra_stress;
 use workload::ycsb::{self, Properties, YcsbPlan};
 
@@ -91,6 +92,7 @@ pub(crate) fn trial_of(
         connections: drive::connections(wanted, workers / databases),
         wait,
         consistency: args.consistency.into(),
+        protocol: Protocol::new(args.protocol, args.compression).map_err(Exit::usage)?,
         timeout: args.timeout,
         retries: args.retries,
         load_retries: args.retries.max(settings.insertion_retry_limit),
