@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// How long each fuzz target runs.
-const FUZZ_S: u64 = 30;
+const FUZZ_S: u64 = 20;
 
 /// Runs everything; with `filter` only the tests whose name contains it, and neither format,
 /// lint nor fuzzing. True when nothing failed.
