@@ -110,9 +110,6 @@ pub struct ColumnSpec {
     pub cluster: Option<Distribution>,
 }
 
-/// An order of serialised values.
-pub(super) type Comparison = fn(&[u8], &[u8]) -> Ordering;
-
 /// A column that values are drawn for.
 #[derive(Debug, Clone)]
 pub struct ColumnGenerator {
