@@ -6,6 +6,7 @@ use crate::connect::{Admin, chain};
 use crate::rows::{Row, rows_of};
 use scylla::client::session::Session;
 use scylla::errors::{ExecutionError, PrepareError, RequestAttemptError};
+use scylla::serialize::value::SerializeValue;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::unprepared::Statement;
 use std::net::SocketAddr;
@@ -129,6 +130,22 @@ impl Admin {
     /// # Errors
     /// [`QueryError`] of the first that fails.
     pub fn count_found(&self, text: &str, keys: Vec<String>) -> Result<usize, QueryError> {
+        self.count_rows(text, keys)
+    }
+
+    /// As [`Self::count_found`], with a marker of type blob.
+    ///
+    /// # Errors
+    /// [`QueryError`] of the first that fails.
+    pub fn count_found_blobs(&self, text: &str, keys: Vec<Vec<u8>>) -> Result<usize, QueryError> {
+        self.count_rows(text, keys)
+    }
+
+    fn count_rows<K: SerializeValue + Send + Sync + 'static>(
+        &self,
+        text: &str,
+        keys: Vec<K>,
+    ) -> Result<usize, QueryError> {
         let session = self.session();
         let found = self.runtime.block_on_unless(&self.stop, async {
             let statement = session.prepare(text).await;
@@ -180,10 +197,10 @@ impl Admin {
     }
 }
 
-async fn count(
+async fn count<K: SerializeValue + Send + Sync + 'static>(
     session: &Arc<Session>,
     statement: &PreparedStatement,
-    keys: Vec<String>,
+    keys: Vec<K>,
 ) -> Result<usize, ExecutionError> {
     let mut under_way = JoinSet::<Result<bool, ExecutionError>>::new();
     let mut found = 0;

@@ -1,14 +1,16 @@
 //! A plan's statements as CQL: the text that is prepared, and the frames that execute it.
 //!
 //! [`Statement`](workload::Statement) + keyspace and table -> CQL text; prepared id + [`Draw`] ->
-//! EXECUTE frame, written in place. The texts are those of YCSB's `cassandra-cql` binding
-//! (`CassandraCQLClient.java`): reads and scans of all fields select everything, an update names
-//! the fields that it sets, an insert names all.
+//! EXECUTE frame, written in place. The texts over columns of text are those of YCSB's
+//! `cassandra-cql` binding (`CassandraCQLClient.java`): reads and scans of all fields select
+//! everything, an update names the fields that it sets, an insert names all. Those over blobs and
+//! counters are cassandra-stress's.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use wire::cql::{Consistency, ExecuteTemplate, FrameWriter};
-use workload::{Action, Draw, Plan, Random, Statement};
+use workload::cassandra_stress::{BlobGenerator, fold_bytes};
+use workload::{Action, Cells, Draw, Plan, Random, Statement};
 
 /// A name as CQL wants it: quoted where it is not a plain lower-case identifier.
 #[must_use]
@@ -83,11 +85,22 @@ pub fn create_keyspace(name: &TableName, replication: &str) -> String {
 #[must_use]
 pub fn create_table(plan: &Plan, name: &TableName) -> String {
     let mut text = format!("CREATE TABLE IF NOT EXISTS {} (", name.quoted());
-    let _ = write!(text, "{} text PRIMARY KEY", identifier(&plan.schema.key_column));
+    let (key, cell) = types(plan.schema.cells);
+    let _ = write!(text, "{} {key} PRIMARY KEY", identifier(&plan.schema.key_column));
     for column in &plan.schema.columns {
-        let _ = write!(text, ", {} text", identifier(column));
+        let _ = write!(text, ", {} {cell}", identifier(column));
     }
     text + ")"
+}
+
+/// CQL's types of the key and of the values.
+#[must_use]
+pub fn types(cells: Cells) -> (&'static str, &'static str) {
+    match cells {
+        Cells::Text => ("text", "text"),
+        Cells::Blob => ("blob", "blob"),
+        Cells::Counter => ("blob", "counter"),
+    }
 }
 
 /// The text of every statement of a plan, in its order.
@@ -102,14 +115,22 @@ fn text_of(plan: &Plan, statement: &Statement, table: &str) -> String {
     let listed = |separator: &str| columns.clone().collect::<Vec<_>>().join(separator);
     match statement.action {
         Action::Read => {
-            format!("SELECT {} FROM {table} WHERE {key} = ? LIMIT 1", selection(plan, statement))
+            let limit = if plan.schema.cells == Cells::Text { " LIMIT 1" } else { "" };
+            format!("SELECT {} FROM {table} WHERE {key} = ?{limit}", selection(plan, statement))
         }
         Action::Scan => format!(
             "SELECT {} FROM {table} WHERE token({key}) >= token(?) LIMIT ?",
             selection(plan, statement)
         ),
         Action::Update => {
-            format!("UPDATE {table} SET {} = ? WHERE {key} = ?", listed(" = ?, "))
+            let at = plan.schema.timestamp_us.map(|at| format!(" USING TIMESTAMP {at}"));
+            let set = match plan.schema.cells {
+                Cells::Counter => {
+                    columns.map(|c| format!("{c} = {c} + ?")).collect::<Vec<_>>().join(", ")
+                }
+                Cells::Text | Cells::Blob => listed(" = ?, ") + " = ?",
+            };
+            format!("UPDATE {table}{} SET {set} WHERE {key} = ?", at.unwrap_or_default())
         }
         Action::Insert => {
             let marks = ", ?".repeat(statement.columns.len());
@@ -148,6 +169,21 @@ fn write_random<'a>(
 ) -> FrameWriter<'a> {
     for &column in columns {
         frame.value(|out| random.write(value_seed, column, out));
+    }
+    frame
+}
+
+/// Blobs that follow from the key: its seed is taken once for all of them.
+#[inline(never)]
+fn write_blobs<'a>(
+    mut frame: FrameWriter<'a>,
+    blobs: &[BlobGenerator],
+    key: &[u8],
+    columns: &[usize],
+) -> FrameWriter<'a> {
+    let seed = fold_bytes(0, key);
+    for &column in columns {
+        frame.value(|out| blobs[column].write(seed, out));
     }
     frame
 }
@@ -246,11 +282,14 @@ impl Encoder {
                 Some(random) => {
                     frame = write_random(frame, random, draw.value_seed, &statement.columns);
                 }
-                None => {
-                    for &column in &statement.columns {
-                        frame.value(|out| plan.write_value(draw, key, column, out));
+                None => match plan.values.blobs() {
+                    Some(blobs) => frame = write_blobs(frame, blobs, key, &statement.columns),
+                    None => {
+                        for &column in &statement.columns {
+                            frame.value(|out| plan.write_value(draw, key, column, out));
+                        }
                     }
-                }
+                },
             },
         }
         if statement.action == Action::Update {
@@ -284,6 +323,17 @@ impl Encoder {
                     }
                     _ => return false,
                 }
+            }
+            if let Some(blobs) = plan.values.blobs() {
+                let seed = fold_bytes(0, row_key);
+                let same = |&column: &usize| match cells.bytes("cell") {
+                    Ok(Some(value)) => blobs[column].verify(seed, value),
+                    _ => false,
+                };
+                if !statement.columns.iter().all(same) {
+                    return false;
+                }
+                continue;
             }
             for &column in &statement.columns {
                 match cells.bytes("cell") {

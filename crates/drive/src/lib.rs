@@ -32,7 +32,7 @@ mod worker;
 
 pub use control::{Control, ControlError};
 pub use cql::{
-    Encoder, Levels, TableName, create_keyspace, create_table, identifier, statement_texts,
+    Encoder, Levels, TableName, create_keyspace, create_table, identifier, statement_texts, types,
 };
 pub use exchange::WorkerUsage;
 pub use handshake::Refusal;
@@ -43,6 +43,6 @@ pub use load::{Amount, Arrivals, Load, Wait};
 pub use pacer::Pacer;
 pub use recorder::Interval;
 pub use roster::{Change, Roster};
-pub use run::{Drive, DriveError, Driven, Ended, Observer, connections, run, workers};
+pub use run::{Drive, DriveError, Driven, Ended, Failure, Observer, connections, run, workers};
 pub use source::Window;
 pub use tally::{OpDone, Unwitnessed, WARM_BLOCK, Witness};

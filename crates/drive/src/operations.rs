@@ -3,7 +3,7 @@
 
 use crate::inserts::Inserts;
 use crate::outcome;
-use crate::run::Setup;
+use crate::run::{Failure, Setup};
 use crate::slots::{Slot, Slots};
 use crate::source::Source;
 use crate::tally::{Tally, Witness};
@@ -11,6 +11,7 @@ use record::Outcome;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use units::Nanos;
+use workload::Draw;
 
 /// All that an operation needs beside a connection.
 pub(crate) struct Operations<W: Witness> {
@@ -90,6 +91,8 @@ impl<W: Witness> Operations<W> {
     pub(crate) fn conclude(&mut self, slot: &Slot, at: Nanos, outcome: Outcome) {
         if outcome == Outcome::Ok {
             self.tally.usage.last_ok = at;
+        } else {
+            self.note_failure(slot, outcome);
         }
         if slot.measured {
             self.tally.op(slot, at, outcome, &mut self.witness);
@@ -101,6 +104,19 @@ impl<W: Witness> Operations<W> {
             && !inserts.acknowledge(slot.draw.key)
         {
             self.tally.usage.acknowledgements_lost += 1;
+        }
+    }
+
+    /// Keeps the first operation that failed for good.
+    #[cold]
+    fn note_failure(&mut self, slot: &Slot, outcome: Outcome) {
+        let fine = self.setup.missing_is_fine && outcome == Outcome::NotFound;
+        // What was never sent was not tried.
+        if !fine && outcome != Outcome::NotSent {
+            let attempts = u32::from(slot.failures) + 1;
+            let Draw { operation, key, .. } = slot.draw;
+            let failure = Failure { operation, key, outcome, attempts };
+            self.setup.first_failure.get_or_init(|| failure);
         }
     }
 }

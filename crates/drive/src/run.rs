@@ -16,8 +16,8 @@ use crate::router::Router;
 use crate::source::{Source, Window};
 use crate::tally::{Tally, Witness};
 use crate::worker::{Parts, Worker};
-use record::IntervalRecord;
 use record::hlog::Intervals;
+use record::{IntervalRecord, Outcome};
 use ring::{BufferSizes, Epoll};
 use std::io;
 use std::num::NonZeroU64;
@@ -27,7 +27,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use thiserror::Error;
 use units::{CpuId, Credentials, Nanos, clock};
-use workload::{Action, Operation, Phase, Sampler};
+use workload::{Operation, Phase, Sampler};
 
 /// Everything that a load needs to be driven.
 #[derive(Debug, Clone)]
@@ -64,6 +64,10 @@ pub struct Drive {
     pub retry_pause: Nanos,
     /// So long without any success ends the run.
     pub give_up: Nanos,
+    /// The first operation that fails for good ends the run.
+    pub first_failure_ends: bool,
+    /// A read that finds no row has not failed.
+    pub missing_is_fine: bool,
     /// How workers wait.
     pub wait: Wait,
 }
@@ -115,6 +119,22 @@ pub(crate) struct Setup {
     pub(crate) wait: Wait,
     /// What the target said first of an operation that failed; written once.
     pub(crate) first_error: OnceLock<String>,
+    pub(crate) missing_is_fine: bool,
+    /// The first operation that failed for good; written once.
+    pub(crate) first_failure: OnceLock<Failure>,
+}
+
+/// An operation that failed for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// Index of the operation in its phase of the plan.
+    pub operation: u16,
+    /// Key number.
+    pub key: u64,
+    /// How its last attempt ended.
+    pub outcome: Outcome,
+    /// Attempts at it.
+    pub attempts: u32,
 }
 
 /// Watches a run. All methods are called on the thread that called [`run`].
@@ -130,6 +150,10 @@ pub trait Observer {
     /// Once per interval of the warm-up ([`crate::WARM_BLOCK`]; the last one may be shorter), in
     /// order: whether it may end.
     fn warm(&mut self, _interval: Interval<'_>) -> bool {
+        false
+    }
+    /// Whether enough was measured: nothing begins any more.
+    fn enough(&self) -> bool {
         false
     }
     /// Once per interval of the window, in order.
@@ -148,6 +172,8 @@ pub enum Ended {
     Stopped,
     /// Nothing succeeded for as long as `give_up`.
     GaveUp,
+    /// An operation failed, and that was to end it.
+    Failed,
 }
 
 /// What a run has measured.
@@ -167,6 +193,8 @@ pub struct Driven {
     pub ended: Ended,
     /// What the target said first of an operation that failed.
     pub first_error: Option<String>,
+    /// The first operation that failed for good.
+    pub first_failure: Option<Failure>,
 }
 
 /// Why a load could not be driven.
@@ -324,12 +352,8 @@ fn await_ready(
 fn setup(drive: &Drive) -> Setup {
     let plan = drive.encoder.plan();
     let operations = if drive.load_keys { plan.load.clone() } else { plan.run.clone() };
-    let inserts = |o: &Operation| {
-        let step = o.steps.first();
-        step.is_some_and(|s| plan.statements[s.first_statement].action == Action::Insert)
-    };
     Setup {
-        inserts: operations.iter().map(|o| !drive.load_keys && inserts(o)).collect(),
+        inserts: operations.iter().map(|o| !drive.load_keys && plan.inserts(o)).collect(),
         operations,
         encoder: drive.encoder.clone(),
         credentials: drive.credentials.clone(),
@@ -338,6 +362,8 @@ fn setup(drive: &Drive) -> Setup {
         retry_pause: drive.retry_pause,
         wait: drive.wait,
         first_error: OnceLock::new(),
+        missing_is_fine: drive.missing_is_fine,
+        first_failure: OnceLock::new(),
     }
 }
 
@@ -395,7 +421,8 @@ impl Watch<'_> {
             if ended == Ended::Completed {
                 ended = self.verdict(now);
             }
-            if ended != Ended::Completed || failure.is_some() {
+            let enough = ended != Ended::Completed || observer.enough();
+            if enough || failure.is_some() {
                 self.halt.store(true, Ordering::Relaxed);
             }
         }
@@ -411,6 +438,7 @@ impl Watch<'_> {
             elapsed: end.since(self.window.start),
             ended,
             first_error: self.setup.first_error.get().cloned(),
+            first_failure: self.setup.first_failure.get().copied(),
         })
     }
 
@@ -432,6 +460,8 @@ impl Watch<'_> {
         let last_ok = Nanos(self.health.0.load(Ordering::Relaxed)).max(self.window.begin);
         if self.stop.load(Ordering::Relaxed) {
             Ended::Stopped
+        } else if self.drive.first_failure_ends && self.setup.first_failure.get().is_some() {
+            Ended::Failed
         } else if now.since(last_ok) > self.drive.give_up {
             Ended::GaveUp
         } else {

@@ -103,7 +103,7 @@ pub(crate) struct Parts<W: Witness> {
 impl<R: Ring, W: Witness> Worker<R, W> {
     pub(crate) fn new(setup: Arc<Setup>, ring: R, links: Links, parts: Parts<W>) -> Self {
         let (connections, owners) = links;
-        let key = vec![0; setup.encoder.plan().key_size_max()];
+        let key = vec![0; setup.encoder.plan().key_room()];
         let mut worker = Self {
             ring,
             operations: parts.operations,

@@ -158,6 +158,7 @@ fn trial(bench: &Bench, plan: &Arc<Plan>, threads: usize, length: Nanos, out: Pa
         host: Value::Null,
         kept: None,
         forewarned: Vec::new(),
+        scripted: None,
         foreign: None,
     }
 }

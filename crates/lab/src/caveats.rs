@@ -181,5 +181,11 @@ fn of_end(trial: &Trial, driven: &Driven) -> Vec<Caveat> {
             let cure = "See whether the target is up and what its log says.";
             vec![Caveat::new("gave-up", text).cure(cure)]
         }
+        Ended::Failed => {
+            let text =
+                "The run ended early: an operation failed, and the command says that none may.";
+            let cure = "See what the target says; -errors ignore goes on.";
+            vec![Caveat::new("operation-failed", text).cure(cure)]
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::provision::Provisioned;
 use crate::ring_watch::{self, Watched};
 use crate::trial::{LoadChoice, Trial};
 use admin::{Admin, literal};
-use drive::{Control, create_keyspace, create_table, identifier, statement_texts};
+use drive::{Control, create_keyspace, create_table, identifier, statement_texts, types};
 use record::Caveat;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{Bytes, Nanos};
 use wire::routing::Ring;
-use workload::{Action, Plan};
+use workload::{Action, Cells, Plan};
 
 /// What the control plane found and made.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub(crate) struct Prepared {
 }
 
 /// Longest wait for a control request; loads and runs have their own timeout.
-const CONTROL_TIMEOUT_MIN: Nanos = Nanos::from_secs(5);
+pub(crate) const CONTROL_TIMEOUT_MIN: Nanos = Nanos::from_secs(5);
 /// Keyspaces of Cassandra and ScyllaDB themselves.
 const SYSTEM_KEYSPACES: [&str; 10] = [
     "system",
@@ -151,14 +151,9 @@ fn own(
     })
 }
 
-fn running(
-    trial: &Trial,
-    addresses: &[SocketAddr],
-    timeout: Nanos,
-    live: &mut dyn Live,
-    stop: &Arc<AtomicBool>,
-) -> Result<Prepared, LabError> {
-    let config = admin::Config {
+/// How the control plane of a trial connects.
+pub(crate) fn config(trial: &Trial, addresses: &[SocketAddr], timeout: Nanos) -> admin::Config {
+    admin::Config {
         hosts: addresses.to_vec(),
         credentials: trial.credentials.clone(),
         fixed_hosts: trial.fixed_hosts,
@@ -166,18 +161,36 @@ fn running(
         datacenter: trial.datacenter.clone(),
         timeout,
         cpus: trial.client_cpus.clone(),
-    };
+    }
+}
+
+fn running(
+    trial: &Trial,
+    addresses: &[SocketAddr],
+    timeout: Nanos,
+    live: &mut dyn Live,
+    stop: &Arc<AtomicBool>,
+) -> Result<Prepared, LabError> {
+    let config = config(trial, addresses, timeout);
     let admin = Admin::connect_unless(&config, stop)?;
     let version = Some(admin.versions()?.join(", ")).filter(|version| !version.is_empty());
     let mut caveats = Vec::new();
-    let found = Found::of(trial, &admin)?;
-    let rows = match trial.foreign {
-        Some(_) if found.mock => None,
-        Some(foreign) => {
-            caveats.extend(foreign::table(trial, foreign, &admin, found.table)?);
+    let rows = match (&trial.scripted, trial.foreign) {
+        (Some(scripted), _) => {
+            scripted.create(trial, &admin, live)?;
             None
         }
-        None => found.rows(trial, &admin, live, &mut caveats)?,
+        (None, foreign) => {
+            let found = Found::of(trial, &admin)?;
+            match foreign {
+                Some(_) if found.mock => None,
+                Some(foreign) => {
+                    caveats.extend(foreign::table(trial, foreign, &admin, found.table)?);
+                    None
+                }
+                None => found.rows(trial, &admin, live, &mut caveats)?,
+            }
+        }
     };
     let ring = hosts(trial, &admin, &mut caveats)?;
     let addresses = ring.hosts.iter().map(|host| host.address).collect();
@@ -381,18 +394,25 @@ pub(crate) struct Probed {
 pub(crate) fn probe(trial: &Trial, admin: &Admin) -> Result<Probed, LabError> {
     let keys = &trial.plan.keys;
     let (count, last) = (keys.loaded.min(PROBES), u128::from(keys.loaded.saturating_sub(1)));
-    let mut text = vec![0; trial.plan.key_size_max()];
+    let mut text = vec![0; trial.plan.key_room()];
     let wanted: Vec<_> = (0..count)
         .map(|i| {
             let ahead = last * u128::from(i) / u128::from(count.saturating_sub(1).max(1));
             let size = trial.plan.write_key(keys.start + ahead as u64, &mut text);
-            String::from_utf8_lossy(&text[..size]).into_owned()
+            text[..size].to_vec()
         })
         .collect();
     let key = identifier(&trial.plan.schema.key_column);
     let query = format!("SELECT {key} FROM {} WHERE {key} = ?", trial.table.quoted());
     let probed = wanted.len();
-    Ok(Probed { found: admin.count_found(&query, wanted)?, of: probed })
+    let found = match trial.plan.schema.cells {
+        Cells::Text => {
+            let texts = wanted.iter().map(|key| String::from_utf8_lossy(key).into_owned());
+            admin.count_found(&query, texts.collect())?
+        }
+        Cells::Blob | Cells::Counter => admin.count_found_blobs(&query, wanted)?,
+    };
+    Ok(Probed { found, of: probed })
 }
 
 /// Whether the table exists; an error when it does and its columns are not the plan's.
@@ -424,8 +444,11 @@ fn columns_fit(trial: &Trial, admin: &Admin) -> Result<bool, LabError> {
         let row = rows.iter().find(|row| row.get("column_name").text() == Some(name));
         let Some(row) = row else { return refuse(format!("it has no column {name}")) };
         let of = cell(row, "type");
-        if !matches!(of.as_str(), "text" | "varchar" | "ascii") {
-            return refuse(format!("its column {name} is of type {of} and not text"));
+        let (key, value) = types(schema.cells);
+        let wanted = if name == &schema.key_column { key } else { value };
+        let fits = of == wanted || wanted == "text" && matches!(of.as_str(), "varchar" | "ascii");
+        if !fits {
+            return refuse(format!("its column {name} is of type {of} and not {wanted}"));
         }
         if name == &schema.key_column && cell(row, "kind") != "partition_key" {
             return refuse(format!("its column {name} is not its key"));

@@ -8,7 +8,7 @@ use drive::{Amount, Arrivals, Driven, Ended, Load};
 use record::hlog::HlogWriter;
 use record::run_dir::TOTAL_HLOG;
 use record::summary::{ClientCost, Summary};
-use record::{OpNames, TrialDir, Verdict};
+use record::{OpNames, Outcome, TrialDir, Verdict};
 use units::{Nanos, clock};
 
 /// The operations of a plan, and the steps of those that have several.
@@ -82,6 +82,7 @@ pub(crate) fn verdict(
     match driven.ended {
         Ended::Stopped => (Verdict::Interrupted, Some("interrupted by the user".to_owned())),
         Ended::GaveUp => failed(format!("nothing succeeded for {give_up} (--give-up)")),
+        Ended::Failed => failed("an operation failed, which was to end the run".to_owned()),
         Ended::Completed if summary.ops == 0 => failed(
             "no operation fell due in the window: the target or the client stood still".into(),
         ),
@@ -89,5 +90,24 @@ pub(crate) fn verdict(
             failed(format!("{:.2} % of the operations failed", share * 100.0))
         }
         Ended::Completed => (Verdict::Ok, None),
+    }
+}
+
+/// The first operation that failed for good, as cassandra-stress words it: attempts, key, and what
+/// the target said.
+pub(crate) fn failure_text(plan: &workload::Plan, driven: &Driven) -> String {
+    let Some(failure) = driven.first_failure else { return "nothing succeeded".to_owned() };
+    let mut key = vec![0; plan.key_room()];
+    let size = plan.write_key(failure.key, &mut key);
+    let hex: String = key[..size].iter().map(|byte| format!("{byte:02x}")).collect();
+    let unmatched = matches!(failure.outcome, Outcome::NotFound | Outcome::Invalid);
+    let said = driven.first_error.as_deref().unwrap_or(failure.outcome.name());
+    // The original counts attempts that ended in an error; a row that differs is none.
+    match unmatched {
+        true => format!("Operation x0 on key(s) [{hex}]: Data returned was not validated"),
+        false => {
+            let attempts = failure.attempts;
+            format!("Operation x{attempts} on key(s) [{hex}]: Error executing: {said}")
+        }
     }
 }

@@ -38,6 +38,12 @@ pub enum LabError {
         path.display()
     )]
     NoExperiment { path: PathBuf, source: std::io::Error },
+    /// A foreign command's warm-up.
+    #[error("Failed to execute warmup of {name}: {said}; mend that, or give no-warmup")]
+    Rehearsal { name: &'static str, said: String },
+    /// A file that a foreign command names.
+    #[error("cannot {what} '{}': {source}; is the directory there, and yours?", path.display())]
+    NamedFile { what: &'static str, path: PathBuf, source: std::io::Error },
     /// Two would write over each other.
     #[error(
         "'{}' is in use by {}: wait until it has ended, or end it", path.display(),
@@ -273,6 +279,7 @@ impl LabError {
             Self::Cassandra(error) if error.is_interrupted() => 130,
             Self::Cassandra(error) if error.is_usage() => 2,
             Self::Load { .. }
+            | Self::Rehearsal { .. }
             | Self::LoadGaveUp { .. }
             | Self::TargetDied { .. }
             | Self::TrialsFail { .. } => 1,

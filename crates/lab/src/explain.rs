@@ -2,6 +2,7 @@
 
 use crate::data::volume;
 use crate::provision::{TargetChoice, reference_argv};
+use crate::scripted::{Rehearsal, Scripted};
 use crate::trial::{LoadChoice, Trial};
 use drive::{Amount, Arrivals, create_keyspace, create_table, statement_texts};
 use stage::cassandra::{Options, heap_of};
@@ -30,7 +31,9 @@ pub fn explain(trial: &Trial) -> String {
         TargetChoice::Running { hosts } => line("connect", hosts.join(", ")),
     }
     let plan = &trial.plan;
-    if trial.load_choice != LoadChoice::Skip {
+    if let Some(scripted) = &trial.scripted {
+        scripted_in_words(trial, scripted, &mut line);
+    } else if trial.load_choice != LoadChoice::Skip {
         line("create", create_keyspace(&trial.table, &trial.replication));
         line("create", create_table(plan, &trial.table));
         let rows = plan.keys.loaded.saturating_mul(trial.databases() as u64);
@@ -73,6 +76,23 @@ pub fn explain(trial: &Trial) -> String {
         },
     );
     text
+}
+
+/// What a foreign command does before it is measured.
+fn scripted_in_words(trial: &Trial, scripted: &Scripted, line: &mut dyn FnMut(&str, String)) {
+    scripted.ddl.iter().for_each(|statement| line("ddl", statement.clone()));
+    scripted.create.iter().for_each(|statement| line("create", statement.clone()));
+    for rehearsal in &scripted.rehearsals {
+        let Rehearsal { operation, ops, threads } = *rehearsal;
+        let name = trial.plan.run.get(operation).map_or("", |operation| operation.name);
+        line("warm up", format!("{ops} operations {name} by {threads} threads"));
+    }
+    if scripted.truncate {
+        line("empty", format!("TRUNCATE {}", trial.table.quoted()));
+    }
+    if scripted.first_failure_ends {
+        line("failures", "the first operation that fails for good ends the run".to_owned());
+    }
 }
 
 fn cassandra_in_words(

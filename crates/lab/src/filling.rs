@@ -144,7 +144,7 @@ fn check(trial: &Trial, driven: &Driven) -> Result<(), LabError> {
     match driven.ended {
         Ended::Stopped => return Err(LabError::Interrupted),
         Ended::GaveUp => return Err(LabError::LoadGaveUp { give_up: trial.give_up }),
-        Ended::Completed => {}
+        Ended::Completed | Ended::Failed => {}
     }
     let all = outcomes(driven);
     let failed: Vec<_> = all.iter().filter(|(o, n)| *o != Outcome::Ok && *n > 0).collect();

@@ -36,9 +36,11 @@ mod repeats;
 mod ring_watch;
 mod run_lock;
 pub mod scale;
+mod scripted;
 mod series;
 mod settle;
 mod stand_in;
+pub mod stress;
 mod trial;
 mod watchdog;
 mod whole_lines;
@@ -56,4 +58,5 @@ pub use preflight::{
     Asked, AskedTarget, Checked, preflight, told_by_check, told_by_check_of_start,
 };
 pub use provision::{Storage, TargetChoice};
+pub use scripted::{Prelude, Rehearsal, Scripted};
 pub use trial::{Finished, Foreign, LoadChoice, Trial, run};

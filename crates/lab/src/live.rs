@@ -1,5 +1,6 @@
 //! What people see of a trial while it goes on: events in, and whatever shows them.
 
+use crate::scripted::Prelude;
 use drive::{Driven, OpDone, Window};
 use record::{IntervalRecord, Latency, OpNames};
 use std::path::Path;
@@ -52,6 +53,12 @@ pub trait Live {
     fn running(&mut self, now: Nanos, window: &Window);
     /// An interval is over.
     fn interval(&mut self, interval: &LiveInterval<'_>);
+    /// Whether enough was measured: asked after each interval.
+    fn enough(&self) -> bool {
+        false
+    }
+    /// What a foreign command does before it is measured.
+    fn prelude(&mut self, _what: Prelude<'_>) {}
     /// A trial is over, and this is what it measured.
     fn total(&mut self, _total: &Total<'_>) {}
 }

@@ -32,9 +32,10 @@ pub(crate) struct Shape {
 impl Shape {
     pub(crate) fn of(plan: &Plan) -> Self {
         let (keys, schema) = (&plan.keys, &plan.schema);
-        let order = match keys.order {
+        let order = match &keys.order {
             KeyOrder::Hashed => "hashed",
             KeyOrder::Ordered => "ordered",
+            KeyOrder::Seeded(_) => "seeds of cassandra-stress",
         };
         let values = match &plan.values.content {
             Content::Verified { size } => format!("verified text of {size} bytes"),
@@ -45,6 +46,10 @@ impl Shape {
             Content::Random(Lengths::Zipfian { min, max, .. }) => {
                 format!("random text of {min} to {max} bytes, zipfian")
             }
+            Content::Blobs { columns, .. } => {
+                format!("blobs of cassandra-stress {}", fnv(&format!("{columns:?}")))
+            }
+            Content::Increments(by) => format!("counters {}", fnv(&format!("{by:?}"))),
             Content::Random(lengths) => {
                 let hash = fnv(&format!("{lengths:?}"));
                 format!("random text of up to {} bytes by histogram {hash}", lengths.max())

@@ -214,6 +214,10 @@ impl Observer for Recording<'_> {
         self.series.became_steady == Some(true)
     }
 
+    fn enough(&self) -> bool {
+        self.live.enough()
+    }
+
     fn interval(&mut self, interval: Interval<'_>) -> Result<(), io::Error> {
         if let Some(error) = self.failure.take() {
             return Err(io::Error::other(error));

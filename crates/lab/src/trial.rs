@@ -7,7 +7,8 @@ mod set_up;
 pub(crate) use one::{Measured, run_one};
 pub(crate) use pilot::{Point, enough, pilot};
 
-use self::set_up::{Ready, SetUp};
+pub(crate) use self::set_up::Ready;
+use self::set_up::SetUp;
 use crate::capture::Capture;
 use crate::caveats;
 use crate::compactions;
@@ -20,6 +21,7 @@ use crate::provision::{Provisioned, TargetChoice};
 use crate::recording::{Recorded, Recording};
 use crate::repeats::{self, Done};
 use crate::ring_watch;
+use crate::scripted::Scripted;
 use crate::settle::{self, Gate};
 use analyze::figures;
 use drive::{Arrivals, Drive, Driven, Ended, Levels, Load, TableName, Unwitnessed, Wait};
@@ -117,6 +119,9 @@ pub struct Trial {
     pub kept: Option<PathBuf>,
     /// Reasons to trust its numbers less that are known before it begins.
     pub forewarned: Vec<Caveat>,
+    /// What a foreign command line says of schema, warm-up and failures; wideload's own marker and
+    /// load play no part then.
+    pub scripted: Option<Scripted>,
     /// It is driven as another tool does it, on that tool's table.
     pub foreign: Option<Foreign>,
 }
@@ -204,8 +209,8 @@ pub fn run(
     }
 }
 
-struct Running<'a> {
-    trial: &'a Trial,
+pub(crate) struct Running<'a> {
+    pub(crate) trial: &'a Trial,
     run_dir: &'a RunDir,
     manifest: Manifest,
     /// `trials.csv`, from the first row on.
@@ -223,7 +228,7 @@ struct Running<'a> {
     kept: Vec<Kept>,
     /// Why nothing is said about the last trial's steadiness.
     too_short: Option<String>,
-    live: &'a mut dyn Live,
+    pub(crate) live: &'a mut dyn Live,
     stop: &'a Arc<AtomicBool>,
 }
 
@@ -412,7 +417,7 @@ impl<'a> Running<'a> {
         Ok(trial_dir.write_json("manifest.json", &self.trial_manifest())?)
     }
 
-    fn drive_of(&self, ready: &Ready) -> Drive {
+    pub(crate) fn drive_of(&self, ready: &Ready) -> Drive {
         let trial = self.trial;
         let cpus: Vec<_> = trial.client_cpus.iter().collect();
         let workers = drive::workers(cpus.len(), &trial.load.arrivals, trial.databases());
@@ -431,6 +436,8 @@ impl<'a> Running<'a> {
             retries: if trial.loads() { trial.load_retries } else { trial.retries },
             retry_pause: if trial.loads() { trial.load_retry_pause } else { Nanos::ZERO },
             give_up: trial.give_up,
+            first_failure_ends: trial.scripted.as_ref().is_some_and(|f| f.first_failure_ends),
+            missing_is_fine: trial.scripted.as_ref().is_some_and(|f| f.missing_is_fine),
             wait: trial.wait,
         }
     }
@@ -443,6 +450,7 @@ impl<'a> Running<'a> {
         inserted: Vec<u64>,
         halt: &Arc<AtomicBool>,
     ) -> Result<(Driven, Recorded, Option<analyze::Course>), LabError> {
+        self.rehearse(ready, halt)?;
         let drive = Drive { inserted, ..self.drive_of(ready) };
         let workers = drive::workers(drive.cpus.len(), &drive.load.arrivals, drive.databases.len());
         let of = match self.trial.repeat {

@@ -107,6 +107,7 @@ impl Rig {
             load_retries: 0,
             load_retry_pause: Nanos::ZERO,
             give_up: Nanos::from_secs(10),
+            scripted: None,
             seed: 1,
             interval: Nanos::from_secs(1),
             load_choice: LoadChoice::Undecided,

@@ -86,9 +86,19 @@ pub struct HlogWriter<W: Write> {
 
 impl<W: Write> HlogWriter<W> {
     /// Starts a log whose intervals count from `base`, wall clock time since 1970.
-    pub fn new(mut out: W, base: Nanos) -> Result<Self, HlogWriteError> {
+    pub fn new(out: W, base: Nanos) -> Result<Self, HlogWriteError> {
+        let version = env!("CARGO_PKG_VERSION");
+        Self::with_comment(
+            out,
+            &format!("#[wideload {version}; values in ns, maximum in ms]"),
+            base,
+        )
+    }
+
+    /// As [`Self::new`], with a first line of the caller's, which begins with `#`.
+    pub fn with_comment(mut out: W, comment: &str, base: Nanos) -> Result<Self, HlogWriteError> {
         let base_s = base.as_secs_f64();
-        writeln!(out, "#[wideload {}; values in ns, maximum in ms]", env!("CARGO_PKG_VERSION"))?;
+        writeln!(out, "{comment}")?;
         writeln!(out, "#[Histogram log format version 1.2]")?;
         writeln!(out, "#[StartTime: {base_s:.3} (seconds since epoch)]")?;
         writeln!(out, "#[BaseTime: {base_s:.3} (seconds since epoch)]")?;
@@ -106,6 +116,17 @@ impl<W: Write> HlogWriter<W> {
     pub fn write(
         &mut self,
         tag: &Tag,
+        start: Nanos,
+        length: Nanos,
+        latency: &Latency,
+    ) -> Result<(), HlogWriteError> {
+        self.write_tagged(&tag.to_string(), start, length, latency)
+    }
+
+    /// As [`Self::write`], under a tag of another tool's, which holds no comma, blank or line end.
+    pub fn write_tagged(
+        &mut self,
+        tag: &str,
         start: Nanos,
         length: Nanos,
         latency: &Latency,

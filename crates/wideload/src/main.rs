@@ -11,6 +11,8 @@ mod text;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use exit::Exit;
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// The benchmark lab for distributed NoSQL databases.
@@ -35,6 +37,8 @@ enum Verb {
     Ps(cmd::ps::Args),
     Clean(cmd::clean::Args),
     Report(cmd::report::Args),
+    CassandraStress(cmd::cassandra_stress::Args),
+    Explain(cmd::explain::Args),
     Serve(cmd::serve::Args),
     Ycsb(cmd::ycsb::Args),
     Completions(cmd::completions::Args),
@@ -42,8 +46,18 @@ enum Verb {
     Man(cmd::man::Args),
 }
 
+/// What was given. Called by the name of another tool, the program is that tool.
+fn arguments() -> Vec<OsString> {
+    let mut arguments: Vec<_> = std::env::args_os().collect();
+    let called = arguments.first().map(Path::new).and_then(Path::file_name);
+    if called.is_some_and(|name| name == "cassandra-stress") {
+        arguments.insert(1, "cassandra-stress".into());
+    }
+    arguments
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(arguments());
     let result = match cli.verb {
         Verb::Run(args) => cmd::run::main(&args),
         Verb::Topo(args) => cmd::topo::main(&args),
@@ -57,6 +71,8 @@ fn main() -> ExitCode {
         Verb::Ps(args) => cmd::ps::main(&args),
         Verb::Clean(args) => cmd::clean::main(&args),
         Verb::Report(args) => cmd::report::main(&args),
+        Verb::CassandraStress(args) => cmd::cassandra_stress::main(&args),
+        Verb::Explain(args) => cmd::explain::main(&args),
         Verb::Serve(args) => cmd::serve::main(&args),
         Verb::Ycsb(args) => cmd::ycsb::main(&args),
         Verb::Completions(args) => cmd::completions::main(&args, Cli::command()),

@@ -6,6 +6,7 @@
 //! behind it do not depend on how fast inserts are acknowledged. The exponential is drawn from its
 //! truncated inverse, which has the same distribution as drawing again while negative.
 
+use crate::cassandra_stress::{self, DrawState};
 use crate::keys::{Distribution, KeySpace, fnv_hash};
 use crate::random::Stream;
 use crate::zipfian::Zipfian;
@@ -28,12 +29,19 @@ pub(crate) enum KeyChooser {
     Exponential { gamma: f64, newest: u64, mass: f64 },
     /// Every `stride`-th key from `next` on, modulo `count`.
     Sequential { start: u64, count: u64, next: u64, stride: u64 },
+    /// Every `stride`-th key from `next` to `end`.
+    Once { next: u64, end: u64, stride: u64 },
+    /// By a distribution of cassandra-stress.
+    Drawn { distribution: cassandra_stress::Distribution, state: DrawState },
+    /// So far behind the newest key.
+    Behind { start: u64, lookback: cassandra_stress::Distribution, state: DrawState },
 }
 
 impl KeyChooser {
-    pub(crate) fn new(keys: &KeySpace, worker: usize, workers: usize) -> Self {
+    /// `seed` is of draws that do not come from the worker's stream.
+    pub(crate) fn new(keys: &KeySpace, seed: u64, worker: usize, workers: usize) -> Self {
         let (start, count) = (keys.start, keys.loaded);
-        match keys.distribution {
+        match &keys.distribution {
             Distribution::Uniform => Self::Uniform { start, count },
             Distribution::Zipfian => Self::Zipfian {
                 ranks: Zipfian::scrambled(),
@@ -44,13 +52,13 @@ impl KeyChooser {
             Distribution::Latest => {
                 Self::Latest { ranks: Zipfian::new(keys.records.saturating_sub(1)) }
             }
-            Distribution::Hotspot { hot_keys, operation_fraction } => Self::Hotspot {
+            &Distribution::Hotspot { hot_keys, operation_fraction } => Self::Hotspot {
                 share: operation_fraction,
                 start,
                 hot: hot_keys,
                 cold: count.saturating_sub(hot_keys),
             },
-            Distribution::Exponential { percentile, fraction } => {
+            &Distribution::Exponential { percentile, fraction } => {
                 let gamma = -(-percentile / 100.0).ln_1p() / (keys.records as f64 * fraction);
                 let newest = keys.records.saturating_sub(1);
                 Self::Exponential { gamma, newest, mass: mass_up_to(gamma, newest) }
@@ -61,18 +69,32 @@ impl KeyChooser {
                 next: worker as u64 % count.max(1),
                 stride: workers as u64 % count.max(1),
             },
+            Distribution::Once => Self::Once {
+                next: start + worker as u64,
+                end: start + count,
+                stride: workers as u64,
+            },
+            Distribution::Drawn(distribution) => Self::Drawn {
+                distribution: distribution.clone(),
+                state: DrawState::for_worker(seed, worker),
+            },
+            Distribution::Behind { lookback, .. } => Self::Behind {
+                start,
+                lookback: lookback.clone(),
+                state: DrawState::for_worker(seed, worker),
+            },
         }
     }
 
-    /// The next key, at most `acknowledged`.
+    /// The next key, at most `acknowledged` where inserts matter; None when each had its turn.
     #[inline]
     pub(crate) fn draw(
         &mut self,
         stream: &mut Stream,
         again: &mut Stream,
         acknowledged: u64,
-    ) -> u64 {
-        match self {
+    ) -> Option<u64> {
+        Some(match self {
             Self::Uniform { start, count } => *start + stream.below(*count),
             Self::Zipfian { ranks, start, count } => {
                 let hashed = |u| *start + fnv_hash(ranks.rank(u)) % *count;
@@ -80,7 +102,7 @@ impl KeyChooser {
                 let mut draws = 1;
                 while key > acknowledged {
                     if draws == DRAWS_MAX {
-                        return *start + again.below(acknowledged - *start + 1);
+                        return Some(*start + again.below(acknowledged - *start + 1));
                     }
                     key = hashed(again.unit());
                     draws += 1;
@@ -111,7 +133,22 @@ impl KeyChooser {
                 *next = (*next + *stride) % *count;
                 key
             }
-        }
+            Self::Once { next, end, stride } => {
+                let key = *next;
+                if key >= *end {
+                    return None;
+                }
+                *next = key.saturating_add(*stride);
+                key
+            }
+            Self::Drawn { distribution, state } => distribution.sample(state).cast_unsigned(),
+            Self::Behind { start, lookback, state } => {
+                let written = (acknowledged + 1).saturating_sub(*start);
+                let behind = lookback.sample(state).max(0).cast_unsigned();
+                // What lies before the first falls back into what is there.
+                *start + written.checked_sub(behind).unwrap_or(behind % written.max(1))
+            }
+        })
     }
 }
 

@@ -4,19 +4,22 @@
 //! (hashed). Source: YCSB CoreWorkload.buildKeyName, Utils.fnvhash64. Limits: key numbers below
 //! 2^62; padding up to 100 digits.
 
+use crate::cassandra_stress::{self, KeyGenerator};
 use crate::digits::{self, Digits};
 
-/// Whether neighbouring key numbers have neighbouring texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a key number becomes a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyOrder {
     /// The text holds the hash of the number.
     Hashed,
     /// The text holds the number.
     Ordered,
+    /// The number is a seed of cassandra-stress, from which the key's bytes follow.
+    Seeded(KeyGenerator),
 }
 
 /// Which keys the run phase asks for.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Distribution {
     /// All loaded keys alike.
     Uniform,
@@ -38,8 +41,20 @@ pub enum Distribution {
         /// ... goes to this newest fraction of the records.
         fraction: f64,
     },
-    /// One key after the other, round and round.
+    /// One key after the other, interleaved over the workers, round and round.
     Sequential,
+    /// One key after the other, interleaved over the workers; ends behind the last.
+    Once,
+    /// A distribution of cassandra-stress.
+    Drawn(cassandra_stress::Distribution),
+    /// Writes take one key after the other, reads one so far behind the newest that is
+    /// acknowledged with all before it.
+    Behind {
+        /// How far; 1 is the newest.
+        lookback: cassandra_stress::Distribution,
+        /// Writes begin again behind the last key, or end.
+        wrap: bool,
+    },
 }
 
 /// Which keys exist, how they read, and which are asked for.
@@ -84,18 +99,34 @@ impl KeySpace {
     /// Longest key text in bytes.
     #[must_use]
     pub fn key_size_max(&self) -> usize {
-        PREFIX.len() + self.zero_padding.max(digits::COUNT_MAX)
+        match &self.order {
+            KeyOrder::Hashed | KeyOrder::Ordered => {
+                PREFIX.len() + self.zero_padding.max(digits::COUNT_MAX)
+            }
+            KeyOrder::Seeded(keys) => keys.size(),
+        }
     }
 
-    /// Writes the text of a key number to the front of `out`; returns its size in bytes.
+    /// Bytes that [`KeySpace::write_key`] needs.
+    #[must_use]
+    pub fn key_room(&self) -> usize {
+        match &self.order {
+            KeyOrder::Hashed | KeyOrder::Ordered => self.key_size_max(),
+            KeyOrder::Seeded(keys) => keys.room(),
+        }
+    }
+
+    /// Writes the text of a key number to the front of `out`; returns its size in bytes. Numbers of
+    /// seeds behind the last begin again with the first.
     ///
     /// # Panics
-    /// When the text does not fit; [`KeySpace::key_size_max`] bytes always do.
+    /// When the text does not fit; [`KeySpace::key_room`] bytes always do.
     #[inline]
     pub fn write_key(&self, key: u64, out: &mut [u8]) -> usize {
-        let number = match self.order {
+        let number = match &self.order {
             KeyOrder::Hashed => fnv_hash(key),
             KeyOrder::Ordered => key,
+            KeyOrder::Seeded(keys) => return keys.write(self.seed_of(key), out),
         };
         let digits = Digits::of(number);
         let (prefix, out) = out.split_at_mut(PREFIX.len());
@@ -107,6 +138,18 @@ impl KeySpace {
         }
         out[zeros..zeros + padded.len()].copy_from_slice(padded);
         PREFIX.len() + zeros + padded.len()
+    }
+
+    /// The seed that a key number stands for.
+    #[inline]
+    fn seed_of(&self, key: u64) -> i64 {
+        let behind = key.wrapping_sub(self.start);
+        let seed = if behind < self.loaded || key < self.start || self.loaded == 0 {
+            key
+        } else {
+            self.start + behind % self.loaded
+        };
+        seed.cast_signed()
     }
 }
 

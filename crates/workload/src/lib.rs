@@ -27,6 +27,6 @@ mod zipfian;
 pub use inserts::{InsertWindow, InsertWindowError, last_acknowledged};
 pub use keys::{Distribution, KeyOrder, KeySpace};
 pub use lengths::{HistogramError, Lengths};
-pub use plan::{Action, Operation, Plan, Schema, Statement, Step};
+pub use plan::{Action, Cells, Operation, Plan, Runs, Schema, Statement, Step};
 pub use sampler::{Draw, Phase, Sampler};
 pub use values::{Content, Random, Values};

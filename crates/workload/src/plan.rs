@@ -2,9 +2,10 @@
 //!
 //! A plan names what is done (statements over value columns) and how often (weights); it carries no
 //! keyspace, address or query text. Operations are lists of steps, a step is one statement or a
-//! choice of one per column. Limits: one table, a text key, text columns.
+//! choice of one per column. Limits: one table, one key column, value columns of one type.
 
-use crate::keys::KeySpace;
+use crate::cassandra_stress;
+use crate::keys::{Distribution, KeySpace};
 use crate::random::{GOLDEN, mix, scale};
 use crate::sampler::Draw;
 use crate::values::Values;
@@ -16,10 +17,10 @@ pub struct Plan {
     pub workload: String,
     /// The table.
     pub schema: Schema,
-    /// Operations of the load phase: exactly one, an insert.
+    /// Operations of the load phase: exactly one, which writes a whole row; none where nothing is
+    /// loaded.
     pub load: Vec<Operation>,
-    /// Operations of the run phase with a weight above zero: read, update, insert, scan,
-    /// read-modify-write, in this order.
+    /// Operations of the run phase with a weight above zero.
     pub run: Vec<Operation>,
     /// What steps refer to by index.
     pub statements: Vec<Statement>,
@@ -29,9 +30,31 @@ pub struct Plan {
     pub values: Values,
     /// Records per scan.
     pub scan_lengths: crate::lengths::Lengths,
+    /// Operations of one kind follow each other in runs; None draws each by itself.
+    pub runs: Option<Runs>,
 }
 
-/// A table of one text key column and text value columns.
+/// Runs of operations of one kind, as the threads of cassandra-stress do them.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    /// Operations of a run.
+    pub lengths: cassandra_stress::Distribution,
+    /// Threads over all workers, each of which has a run of its own.
+    pub threads: usize,
+}
+
+/// What the columns of a table are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cells {
+    /// Text, the key too.
+    Text,
+    /// Blobs, the key too.
+    Blob,
+    /// Counters with a key that is a blob: writes add.
+    Counter,
+}
+
+/// A table of one key column and value columns of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
     /// Table name; a flag may override it.
@@ -40,12 +63,16 @@ pub struct Schema {
     pub key_column: String,
     /// Names of the value columns.
     pub columns: Vec<String>,
+    /// Their type.
+    pub cells: Cells,
+    /// Microseconds since 1970 that everything is written with, instead of now.
+    pub timestamp_us: Option<u64>,
 }
 
 /// What is measured as one op.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operation {
-    /// `read`, `update`, `insert`, `scan` or `read-modify-write`.
+    /// As in tags and tables: `read`, `read-modify-write`.
     pub name: &'static str,
     /// Share of the mix; the weights of a phase sum to 1.
     pub weight: f64,
@@ -110,16 +137,33 @@ impl Step {
 }
 
 impl Plan {
+    /// Whether an operation writes keys that reads may ask for once they are acknowledged: the
+    /// next keys in turn, interleaved over the workers.
+    #[must_use]
+    pub fn inserts(&self, operation: &Operation) -> bool {
+        let first = operation.steps.first();
+        let action = first.and_then(|s| self.statements.get(s.first_statement)).map(|s| s.action);
+        let behind = matches!(self.keys.distribution, Distribution::Behind { .. });
+        action == Some(Action::Insert) || behind && action == Some(Action::Update)
+    }
+
     /// Longest key text in bytes.
     #[must_use]
     pub fn key_size_max(&self) -> usize {
         self.keys.key_size_max()
     }
 
-    /// Writes the text of a key number to the front of `out`; returns its size in bytes.
+    /// Bytes that [`Plan::write_key`] needs.
+    #[must_use]
+    pub fn key_room(&self) -> usize {
+        self.keys.key_room()
+    }
+
+    /// Writes the text of a key number to the front of `out`; returns its size in bytes. What
+    /// stands behind it in the first [`Plan::key_room`] bytes may be overwritten.
     ///
     /// # Panics
-    /// When `out` is shorter than [`Plan::key_size_max`] and the key does not fit.
+    /// When `out` is shorter than [`Plan::key_room`] and the key does not fit.
     #[inline]
     pub fn write_key(&self, key: u64, out: &mut [u8]) -> usize {
         self.keys.write_key(key, out)
@@ -168,10 +212,6 @@ impl Plan {
     /// When there is no such column.
     #[must_use]
     pub fn verify(&self, key_text: &[u8], column: usize, value: &[u8]) -> bool {
-        self.values.verify(key_text, self.name(column), value)
-    }
-
-    fn name(&self, column: usize) -> &[u8] {
-        self.schema.columns[column].as_bytes()
+        self.values.verify(key_text, column, &self.schema.columns, value)
     }
 }

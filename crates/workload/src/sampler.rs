@@ -6,8 +6,10 @@
 //! not depend on the number of workers. Keys inserted by the run phase are interleaved over the
 //! workers: no counter is shared. Nothing allocates after `new`.
 
+use crate::cassandra_stress::{self, DrawState};
 use crate::chooser::KeyChooser;
-use crate::plan::{Action, Operation, Plan};
+use crate::keys::Distribution;
+use crate::plan::{Action, Operation, Plan, Runs};
 use crate::random::{GOLDEN, Stream, mix};
 use std::sync::Arc;
 
@@ -18,7 +20,7 @@ pub enum Phase {
     Load,
     /// As `Run`, with other draws; not measured.
     Warm,
-    /// The measured mix; never ends.
+    /// The measured mix; ends only where each key is taken once.
     Run,
 }
 
@@ -45,6 +47,46 @@ enum Kind {
     Scan,
 }
 
+/// The runs of a worker's threads, which take turns: a draw of the next one each.
+#[derive(Debug, Clone)]
+struct Turns {
+    lengths: cassandra_stress::Distribution,
+    state: DrawState,
+    /// By thread: the operation, and how many of it are left.
+    threads: Vec<(u16, u64)>,
+    turn: usize,
+}
+
+impl Turns {
+    fn new(runs: &Runs, seed: u64, worker: usize, workers: usize) -> Self {
+        Self {
+            lengths: runs.lengths.clone(),
+            state: DrawState::for_worker(mix(seed ^ RUNS_SALT), worker),
+            threads: vec![(0, 0); runs.threads.div_ceil(workers).max(1)],
+            turn: 0,
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, operations: &[Operation], stream: &mut Stream) -> usize {
+        let (operation, left) = &mut self.threads[self.turn];
+        while *left == 0 {
+            *left = self.lengths.sample(&mut self.state).max(0).cast_unsigned();
+            *operation = choose(operations, stream.unit()) as u16;
+        }
+        *left -= 1;
+        let drawn = usize::from(*operation);
+        self.turn += 1;
+        if self.turn == self.threads.len() {
+            self.turn = 0;
+        }
+        drawn
+    }
+}
+
+/// Keeps the lengths of runs apart from keys.
+const RUNS_SALT: u64 = 0x52_55_4e_53;
+
 /// The operations of one worker in one phase.
 #[derive(Debug, Clone)]
 pub struct Sampler {
@@ -54,6 +96,9 @@ pub struct Sampler {
     /// Keys drawn again because they do not exist yet.
     again: Stream,
     chooser: KeyChooser,
+    runs: Option<Turns>,
+    /// Behind it no new key is written.
+    new_end: u64,
     kinds: Vec<Kind>,
     load_seed: u64,
     /// Keys left to load.
@@ -77,7 +122,12 @@ impl Sampler {
             phase,
             stream: lane(0),
             again: lane(1),
-            chooser: KeyChooser::new(&plan.keys, worker, workers),
+            chooser: KeyChooser::new(&plan.keys, seed ^ phase as u64, worker, workers),
+            runs: plan.runs.as_ref().map(|runs| Turns::new(runs, seed, worker, workers)),
+            new_end: match plan.keys.distribution {
+                Distribution::Behind { wrap: false, .. } => plan.keys.start + plan.keys.loaded,
+                _ => u64::MAX,
+            },
             kinds: plan.run.iter().map(|operation| kind(&plan, operation)).collect(),
             load_seed: mix(seed.wrapping_add(GOLDEN)),
             load_next: share.start,
@@ -90,8 +140,8 @@ impl Sampler {
         }
     }
 
-    /// The next op. None in the load phase once this worker's keys are done, and for a plan without
-    /// operations; Warm and Run never end.
+    /// The next op. None once this worker's keys are done, in the load phase and where each key is
+    /// taken once, and for a plan without operations; else Warm and Run never end.
     #[inline]
     pub fn draw(&mut self) -> Option<Draw> {
         match self.phase {
@@ -132,14 +182,21 @@ impl Sampler {
     fn draw_run(&mut self) -> Option<Draw> {
         // A copy stays in registers from word to word.
         let mut stream = self.stream.clone();
-        let operation = choose(&self.plan.run, stream.unit());
+        let operation = match &mut self.runs {
+            None => choose(&self.plan.run, stream.unit()),
+            Some(runs) => runs.next(&self.plan.run, &mut stream),
+        };
         let kind = *self.kinds.get(operation)?;
         let key = if kind == Kind::NewKey {
             let own = self.worker + self.inserts * self.workers;
+            let key = self.plan.keys.first_new_key() + own;
+            if key >= self.new_end {
+                return None;
+            }
             self.inserts += 1;
-            self.plan.keys.first_new_key() + own
+            key
         } else {
-            self.chooser.draw(&mut stream, &mut self.again, self.acknowledged)
+            self.chooser.draw(&mut stream, &mut self.again, self.acknowledged)?
         };
         let column = stream.below(self.plan.schema.columns.len() as u64) as u16;
         let scan_length = match kind {
@@ -168,8 +225,8 @@ fn choose(operations: &[Operation], mut left: f64) -> usize {
 fn kind(plan: &Plan, operation: &Operation) -> Kind {
     let first = operation.steps.first().and_then(|step| plan.statements.get(step.first_statement));
     match first.map(|statement| statement.action) {
-        Some(Action::Insert) => Kind::NewKey,
+        _ if plan.inserts(operation) => Kind::NewKey,
         Some(Action::Scan) => Kind::Scan,
-        Some(Action::Read | Action::Update) | None => Kind::ExistingKey,
+        _ => Kind::ExistingKey,
     }
 }

@@ -7,6 +7,7 @@
 //! independent. Verified text follows CoreWorkload.buildDeterministicValue: key, `:`, field name,
 //! then `:` and Java's String.hashCode of all before it, repeated and cut at the length.
 
+use crate::cassandra_stress::{self, BlobGenerator, DrawState, fold_bytes};
 use crate::digits::Digits;
 use crate::lengths::Lengths;
 use crate::random::{GOLDEN, mix};
@@ -21,6 +22,15 @@ pub enum Content {
         /// Length in bytes.
         size: u32,
     },
+    /// Blobs of cassandra-stress, which follow from the key.
+    Blobs {
+        /// By column.
+        columns: Vec<BlobGenerator>,
+        /// What is read is compared.
+        verify: bool,
+    },
+    /// What counters grow by, 8 bytes each.
+    Increments(cassandra_stress::Distribution),
 }
 
 /// What fields hold.
@@ -50,6 +60,10 @@ impl Values {
         match &self.content {
             Content::Random(lengths) => lengths.max() as usize,
             Content::Verified { size } => *size as usize,
+            Content::Blobs { columns, .. } => {
+                columns.iter().map(BlobGenerator::size_max).max().unwrap_or(0)
+            }
+            Content::Increments(_) => size_of::<i64>(),
         }
     }
 
@@ -60,6 +74,20 @@ impl Values {
         match &self.content {
             Content::Random(lengths) => (lengths.max() as usize).next_multiple_of(WORD),
             Content::Verified { size } => *size as usize,
+            Content::Blobs { columns, .. } => {
+                columns.iter().map(BlobGenerator::room).max().unwrap_or(0)
+            }
+            Content::Increments(_) => size_of::<i64>(),
+        }
+    }
+
+    /// By column, where values are blobs of cassandra-stress.
+    #[must_use]
+    #[inline]
+    pub fn blobs(&self) -> Option<&[BlobGenerator]> {
+        match &self.content {
+            Content::Blobs { columns, .. } => Some(columns),
+            _ => None,
         }
     }
 
@@ -77,7 +105,7 @@ impl Values {
     /// Whether values read back can be checked.
     #[must_use]
     pub fn verifies(&self) -> bool {
-        matches!(self.content, Content::Verified { .. })
+        matches!(self.content, Content::Verified { .. } | Content::Blobs { verify: true, .. })
     }
 
     /// Writes one value to the front of `out`; returns its size in bytes. What stands behind it in
@@ -112,15 +140,33 @@ impl Values {
                 });
                 out.len()
             }
+            Content::Blobs { columns, .. } => columns[column].write(fold_bytes(0, key_text), out),
+            Content::Increments(by) => {
+                let seed = || seed_of(value_seed, column).cast_signed();
+                let by = by.constant().unwrap_or_else(|| by.sample(&mut DrawState::seeded(seed())));
+                out[..size_of::<i64>()].copy_from_slice(&by.to_be_bytes());
+                size_of::<i64>()
+            }
         }
     }
 
-    /// Whether `value` is the verified text of that key and column; true when nothing is verified.
+    /// Whether `value` is that of the key and column; true when nothing is verified.
     #[must_use]
-    pub fn verify(&self, key_text: &[u8], column_name: &[u8], value: &[u8]) -> bool {
+    pub fn verify(
+        &self,
+        key_text: &[u8],
+        column: usize,
+        column_names: &[String],
+        value: &[u8],
+    ) -> bool {
         match &self.content {
-            Content::Random(_) => true,
+            Content::Random(_) | Content::Increments(_) => true,
+            Content::Blobs { verify: false, .. } => true,
+            Content::Blobs { columns, .. } => {
+                columns[column].verify(fold_bytes(0, key_text), value)
+            }
             Content::Verified { size } => {
+                let column_name = column_names[column].as_bytes();
                 value.len() == *size as usize
                     && verified(key_text, column_name, value.len(), |at, part| {
                         value[at..].starts_with(part)
@@ -264,15 +310,16 @@ mod tests {
         let values = Values { content: Content::Verified { size: 100 } };
         let good = value(&values, 1, 0);
         assert_eq!(good, value(&values, 2, 0));
-        assert!(values.verify(b"user1", b"field0", &good));
-        assert!(!values.verify(b"user1", b"field1", &good));
-        assert!(!values.verify(b"user2", b"field0", &good));
-        assert!(!values.verify(b"user1", b"field0", &good[..99]));
-        assert!(!values.verify(b"user1", b"field0", b""));
+        let names = ["field0", "field1"].map(str::to_owned);
+        assert!(values.verify(b"user1", 0, &names, &good));
+        assert!(!values.verify(b"user1", 1, &names, &good));
+        assert!(!values.verify(b"user2", 0, &names, &good));
+        assert!(!values.verify(b"user1", 0, &names, &good[..99]));
+        assert!(!values.verify(b"user1", 0, &names, b""));
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 1;
-            assert!(!values.verify(b"user1", b"field0", &bad), "byte {at}");
+            assert!(!values.verify(b"user1", 0, &names, &bad), "byte {at}");
         }
     }
 

@@ -74,7 +74,7 @@ pub struct YcsbPlan {
 }
 
 /// Settings that properties give; a flag of the command line wins over each.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Records in the table after the load phase.
     pub records: u64,

@@ -90,6 +90,8 @@ pub(crate) fn drive(
         retries: 0,
         retry_pause: Nanos::ZERO,
         give_up: Nanos::from_secs(20),
+        first_failure_ends: false,
+        missing_is_fine: false,
         wait: Wait::Sleep,
     }
 }

@@ -109,7 +109,7 @@ pub(crate) fn pilot(
         match driven.ended {
             Ended::Stopped if watchdog.died() => return Err(LabError::target_died(&trial_dir)),
             Ended::Stopped => return Err(LabError::Interrupted),
-            Ended::Completed | Ended::GaveUp => {}
+            Ended::Completed | Ended::GaveUp | Ended::Failed => {}
         }
         let ops_s = outcomes(&driven).of(Outcome::Ok) as f64 / pace.length.as_secs_f64();
         let best = points.iter().map(|point| point.ops_s).fold(0.0, f64::max);

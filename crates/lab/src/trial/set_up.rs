@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is known once the target answers.
-pub(super) struct Ready {
+pub(crate) struct Ready {
     /// The hosts of each database.
     pub(super) databases: Vec<Arc<Roster>>,
     pub(super) watch: Option<RingWatch>,
@@ -47,8 +47,13 @@ pub(super) struct SetUp {
 }
 
 impl Ready {
+    /// Prepared, in the order of the plan's statements.
+    pub(crate) fn ids(&self) -> &[Vec<u8>] {
+        &self.ids
+    }
+
     /// Of all hosts that are driven.
-    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.databases.iter().flat_map(|hosts| hosts.addresses()).collect()
     }
 }
@@ -188,6 +193,7 @@ impl Running<'_> {
             connections: drive::connections(trial.connections, workers / trial.databases()),
             retries: trial.load_retries,
             retry_pause: trial.load_retry_pause,
+            first_failure_ends: false,
             ..self.drive_of(ready)
         };
         self.live.stage(&format!("loading {} rows into {}", filling.rows(), trial.table.quoted()));

@@ -2,10 +2,12 @@
 
 pub(crate) mod calibrate;
 pub(crate) mod cassandra;
+pub(crate) mod cassandra_stress;
 pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod completions;
 pub(crate) mod down;
+pub(crate) mod explain;
 pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod plan;

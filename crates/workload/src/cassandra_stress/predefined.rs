@@ -42,7 +42,7 @@ pub(super) fn identity(random: &mut JavaRandom) -> i64 {
 }
 
 /// The keys of the predefined commands.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyGenerator {
     salt: i64,
     size: usize,

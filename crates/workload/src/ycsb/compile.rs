@@ -7,7 +7,7 @@ use super::reader::{Reader, refuse};
 use super::{Settings, YcsbError};
 use crate::keys::{Distribution, KeyOrder, KeySpace};
 use crate::lengths::Lengths;
-use crate::plan::{Action, Operation, Plan, Schema, Statement, Step};
+use crate::plan::{Action, Cells, Operation, Plan, Schema, Statement, Step};
 use crate::values::{Content, Values};
 use std::path::Path;
 use units::{Bytes, read_plain_text};
@@ -117,6 +117,8 @@ pub(super) fn plan(
             table: settings.table.clone().unwrap_or_else(|| "usertable".to_owned()),
             key_column: "y_id".to_owned(),
             columns: (0..field_count).map(|index| format!("{prefix}{index}")).collect(),
+            cells: Cells::Text,
+            timestamp_us: None,
         },
         load,
         run,
@@ -124,6 +126,7 @@ pub(super) fn plan(
         keys: keys(reader, settings, operations.or(settings.operations), mix.insert)?,
         values,
         scan_lengths: scan_lengths(reader)?,
+        runs: None,
     })
 }
 

@@ -137,7 +137,7 @@ fn anything_can_be_overridden() {
     assert_eq!(plan.plan.value_size_max(), 34);
     let keys = &plan.plan.keys;
     assert_eq!((keys.start, keys.loaded, keys.records), (200, 300, 1000));
-    assert_eq!((keys.order, keys.zero_padding), (KeyOrder::Ordered, 12));
+    assert_eq!((&keys.order, keys.zero_padding), (&KeyOrder::Ordered, 12));
     assert_eq!(keys.distribution, Distribution::Hotspot { hot_keys: 150, operation_fraction: 0.8 });
     assert_eq!(
         plan.settings,

@@ -90,7 +90,8 @@ pub(crate) enum StorageKind {
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What is driven: ycsb:a to ycsb:f
+    /// What is driven: ycsb:a to ycsb:f, or cassandra-stress:COMMAND with words like -pop and -col
+    /// behind it, in quotes
     #[arg(value_name = "WORKLOAD")]
     pub(crate) workload: String,
 

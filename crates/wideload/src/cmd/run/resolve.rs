@@ -17,10 +17,12 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use units::{Bytes, CpuSet, Nanos, NumaSet, Rate};
+use workload::cassandra_stress;
 use workload::ycsb::{self, Properties, YcsbPlan};
 
 /// Native defaults (design section 7).
 const THREADS: u32 = 64;
+const RECORDS: u64 = 100_000;
 const IN_FLIGHT_MAX: u32 = 4096;
 const DURATION: Nanos = Nanos::from_secs(10);
 const WARM_MAX: Nanos = Nanos::from_secs(240);
@@ -102,16 +104,22 @@ pub(crate) fn trial_of(
             _ => LoadChoice::Undecided,
         },
         out: args.out.clone(),
-        name: args.name.clone().unwrap_or_else(|| args.workload.replace(':', "-")),
+        name: args.name.clone().unwrap_or_else(|| name_of(&args.workload)),
         command_line: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         settings: Map::new(),
         host: serde_json::to_value(&machine).unwrap_or(Value::Null),
         kept: None,
         forewarned: Vec::new(),
+        scripted: None,
         foreign: None,
     };
     trial.settings = recorded(args, &trial);
     Ok(trial)
+}
+
+/// Of a run of this workload: of a line of cassandra-stress its command.
+fn name_of(workload: &str) -> String {
+    workload.split(' ').next().unwrap_or_default().replace(':', "-")
 }
 
 fn load_retry_pause(settings: &ycsb::Settings) -> Nanos {
@@ -205,9 +213,13 @@ pub(crate) fn workload(args: &Args) -> anyhow::Result<()> {
 }
 
 fn plan(args: &Args, databases: usize) -> anyhow::Result<YcsbPlan> {
+    if let Some(line) = args.workload.strip_prefix("cassandra-stress:") {
+        return stress_plan(args, line, databases);
+    }
     let Some(name) = args.workload.strip_prefix("ycsb:") else {
         bail!(
-            "unknown workload '{}'; choose one of ycsb:a, ycsb:b, ycsb:c, ycsb:d, ycsb:e, ycsb:f",
+            "unknown workload '{}'; choose one of ycsb:a, ycsb:b, ycsb:c, ycsb:d, ycsb:e, ycsb:f, \
+             cassandra-stress:write, :read, :mixed, :counter_write, :counter_read",
             args.workload
         );
     };
@@ -224,6 +236,18 @@ fn plan(args: &Args, databases: usize) -> anyhow::Result<YcsbPlan> {
     // So many that share no rows: each holds its part of them, with keys of its own.
     let records = whole.plan.keys.records.div_ceil(databases);
     Ok(ycsb::plan(name, &properties, Some(records), ops.map(|n| n.div_ceil(databases)))?)
+}
+
+/// A plan of cassandra-stress, driven as wideload drives its own: `line` is a command with its
+/// words and the groups that say what is done, not how hard or at what.
+fn stress_plan(args: &Args, line: &str, databases: usize) -> anyhow::Result<YcsbPlan> {
+    if !args.property.is_empty() || !args.property_file.is_empty() {
+        bail!("-p and -P are YCSB's: write words of cassandra-stress behind its command");
+    }
+    let records = args.records.map_or(RECORDS, |records| records.0).div_ceil(databases as u64);
+    let threads = args.threads.unwrap_or(THREADS) as usize;
+    let (plan, notices) = cassandra_stress::native(line, records, threads)?;
+    Ok(YcsbPlan { plan, settings: ycsb::Settings::default(), notices })
 }
 
 fn load(args: &Args, settings: &ycsb::Settings) -> anyhow::Result<Load> {

@@ -1,0 +1,47 @@
+//! `wideload explain`: what a foreign command line would do, without doing it.
+
+use super::cassandra_stress::{ClientFlags, asked, refused};
+use crate::exit::Exit;
+use crate::output;
+use anyhow::anyhow;
+use lab::stress;
+use std::process::ExitCode;
+use workload::cassandra_stress::Asked;
+
+const EXAMPLES: &str = "\
+Example:
+  wideload explain cassandra-stress write n=1M -rate threads=64 -node 10.0.0.5";
+
+/// Say what a command line of another tool would do, statement by statement, and do nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    client: ClientFlags,
+    /// The tool's name, cassandra-stress, and its command line
+    #[arg(
+        value_name = "COMMAND",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    line: Vec<String>,
+}
+
+pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
+    let (tool, line) = args.line.split_first().unwrap_or((&args.line[0], &[]));
+    let name = std::path::Path::new(tool).file_name().and_then(|name| name.to_str());
+    if name != Some("cassandra-stress") {
+        let cure = "give cassandra-stress and its command line";
+        return Err(Exit::usage(anyhow!("'{tool}' is no tool that is known here: {cure}")));
+    }
+    match asked(line, args.client.compat()) {
+        Ok(Asked::Run(settings)) => {
+            let client = args.client.client(line)?;
+            output::print(&stress::explain(&settings, &client)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(_) => Err(Exit::usage(anyhow!("help, print and version drive nothing"))),
+        Err(error) => refused(&error),
+    }
+}

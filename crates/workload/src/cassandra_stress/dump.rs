@@ -1,0 +1,189 @@
+//! The settings as the original prints them before a run, group by group.
+
+use super::distribution::Distribution;
+use super::settings::{
+    Columns, Command, Compat, Drawn, End, Kind, Level, Population, Rate, Settings, TimeUnit,
+    Truncate,
+};
+use std::fmt::Write as _;
+
+/// Digits in groups of three.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// As Java prints a map of strings.
+fn map(pairs: &[(String, String)]) -> String {
+    let pairs: Vec<_> = pairs.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    format!("{{{}}}", pairs.join(", "))
+}
+
+fn or_null(value: Option<&str>) -> &str {
+    value.unwrap_or("null")
+}
+
+/// A distribution by its kind and bounds.
+fn described(drawn: &Drawn) -> String {
+    let Drawn { text, distribution } = drawn;
+    let name = text.trim_start_matches('~').split('(').next().unwrap_or_default().to_lowercase();
+    let inverted = if text.starts_with('~') { "Inverse: " } else { "" };
+    let (min, max) = (distribution.min(), distribution.max());
+    let body = match (&name[..], distribution.constant()) {
+        (_, Some(value)) => format!("Fixed:  key={value}"),
+        ("gaussian" | "gauss" | "normal" | "norm", _) => {
+            let (mean, deviation) = moments(text, min, max);
+            format!("Gaussian:  min={min},max={max},mean={mean:.6},stdev={deviation:.6}")
+        }
+        ("uniform", _) => format!("Uniform:  min={min},max={max}"),
+        ("seq", _) => format!("Sequence:  start={min},end={max}"),
+        _ => text.clone(),
+    };
+    format!("{inverted}{body}")
+}
+
+/// Mean and standard deviation of a gaussian as written.
+fn moments(text: &str, min: i64, max: i64) -> (f64, f64) {
+    let inner = text.split_once('(').map_or("", |(_, inner)| inner.trim_end_matches(')'));
+    let given: Vec<f64> = inner.split(',').skip(1).filter_map(|n| n.trim().parse().ok()).collect();
+    let (mean, half) = ((min + max) as f64 / 2.0, (max - min) as f64 / 2.0);
+    match given[..] {
+        [mean, deviation] => (mean, deviation),
+        [edges] => (mean, half / edges),
+        _ => (mean, half / 3.0),
+    }
+}
+
+impl Settings {
+    /// The settings as text. Passwords are left out.
+    #[must_use]
+    pub fn dump(&self) -> String {
+        let mut text = "******************** Stress Settings ********************\n".to_owned();
+        // Writing to a string does not fail.
+        let _ = self.dump_load(&mut text).and_then(|()| self.dump_rest(&mut text));
+        text.push('\n');
+        text
+    }
+
+    fn dump_load(&self, text: &mut String) -> std::fmt::Result {
+        writeln!(text, "Command:\n  Type: {}", self.command.name().to_lowercase())?;
+        match self.end {
+            End::Count(n) => writeln!(text, "  Count: {}", grouped(n))?,
+            End::Time { .. } | End::Uncertainty { .. } => writeln!(text, "  Count: -1")?,
+        }
+        if let End::Time { amount, unit } = self.end {
+            writeln!(text, "  Duration: {} {}", grouped(amount), TimeUnit::name(unit))?;
+        }
+        writeln!(text, "  No Warmup: {}", !self.warm_up)?;
+        writeln!(text, "  Consistency Level: {}", self.consistency)?;
+        writeln!(text, "  Serial Consistency Level: {}", self.serial_consistency)?;
+        if self.truncate != Truncate::Never {
+            writeln!(text, "  Truncate: {:?}", self.truncate)?;
+        }
+        match self.end {
+            End::Uncertainty { target, intervals_min, intervals_max } => {
+                writeln!(text, "  Target Uncertainty: {target:.3}")?;
+                writeln!(text, "  Minimum Uncertainty Measurements: {}", grouped(intervals_min))?;
+                writeln!(text, "  Maximum Uncertainty Measurements: {}", grouped(intervals_max))?;
+            }
+            _ => writeln!(text, "  Target Uncertainty: not applicable")?,
+        }
+        writeln!(text, "  Key Size (bytes): {}", self.key_size)?;
+        writeln!(text, "  Counter Increment Distibution: add={}", self.add.text)?;
+        if let Command::Mixed { ratios, clustering } = &self.command {
+            let ratio = |(kind, weight): &(Kind, f64)| format!("{}={weight:?}", kind.name());
+            let ratios: Vec<_> = ratios.iter().map(ratio).collect();
+            writeln!(text, "  Command Ratios: {{{}}}", ratios.join(", "))?;
+            writeln!(text, "  Command Clustering Distribution: clustering={}", clustering.text)?;
+        }
+        text.push_str("Rate:\n");
+        match self.rate {
+            Rate::Threads { threads, ops_per_s, .. } => {
+                writeln!(text, "  Auto: false\n  Thread Count: {threads}")?;
+                writeln!(text, "  OpsPer Sec: {ops_per_s}")?;
+            }
+            Rate::Stepped { auto, threads_min, threads_max } => {
+                writeln!(text, "  Auto: {auto}\n  Min Threads: {threads_min}")?;
+                writeln!(text, "  Max Threads: {threads_max}")?;
+            }
+        }
+        text.push_str("Population:\n");
+        let mut wraps = false;
+        match &self.population {
+            Population::Sequence { first, last, wrap, lookback } => {
+                wraps = *wrap;
+                writeln!(text, "  Sequence: {first}..{last}")?;
+                if let Some(lookback) = lookback {
+                    writeln!(text, "  Read Look Back: {}", described(lookback))?;
+                }
+            }
+            Population::Drawn(drawn) => writeln!(text, "  Distribution: {}", described(drawn))?,
+        }
+        writeln!(text, "  Order: ARBITRARY\n  Wrap: {wraps}")
+    }
+
+    fn dump_rest(&self, text: &mut String) -> std::fmt::Result {
+        writeln!(text, "Insert:\n  Batch Type: not batching")?;
+        let Columns { names, count, size, slice, timestamp_us, comparator } = &self.columns;
+        writeln!(text, "Columns:\n  Max Columns Per Key: {}", names.len())?;
+        writeln!(text, "  Column Names: [{}]\n  Comparator: {comparator}", names.join(", "))?;
+        let timestamp = timestamp_us.map(|time| time.to_string());
+        writeln!(text, "  Timestamp: {}", or_null(timestamp.as_deref()))?;
+        let varies = count.as_ref().is_some_and(|c| c.distribution.constant().is_none());
+        writeln!(text, "  Variable Column Count: {varies}\n  Slice: {slice}")?;
+        writeln!(text, "  Size Distribution: {}", described(size))?;
+        let fixed = |n: usize| Drawn {
+            text: format!("FIXED({n})"),
+            distribution: Distribution::fixed(n as i64),
+        };
+        let counted = count.clone().unwrap_or_else(|| fixed(names.len()));
+        writeln!(text, "  Count Distribution: {}", described(&counted))?;
+        writeln!(text, "Errors:\n  Ignore: {}", self.errors.ignore)?;
+        writeln!(text, "  Tries: {}", self.errors.retries + 1)?;
+        let log = &self.log;
+        writeln!(text, "Log:\n  No Summary: {}\n  No Settings: {}", !log.summary, !log.settings)?;
+        writeln!(text, "  File: {}", or_null(log.file.as_deref()))?;
+        let level = match log.level {
+            Level::Minimal => "MINIMAL",
+            Level::Normal => "NORMAL",
+            Level::Verbose => "VERBOSE",
+        };
+        writeln!(text, "  Interval Millis: {}\n  Level: {level}", log.interval_ms)?;
+        let mode = &self.mode;
+        text.push_str("Mode:\n  API: JAVA_DRIVER_NATIVE\n  Connection Style: CQL_PREPARED\n");
+        text.push_str("  CQL Version: CQL3\n  Protocol Version: V4\n");
+        let user = mode.credentials.as_ref().map(|who| &who.user[..]);
+        let password = user.map(|_| "*suppressed*");
+        writeln!(text, "  Username: {}\n  Password: {}", or_null(user), or_null(password))?;
+        writeln!(text, "  Connections Per Host: {}", mode.connections_per_host)?;
+        writeln!(text, "  Request Timeout: {} ms\n  Compression: NONE", mode.timeout_ms)?;
+        writeln!(text, "Node:\n  Nodes: [{}]", self.hosts.listed.join(", "))?;
+        writeln!(text, "  Is White List: {}", self.hosts.whitelist)?;
+        writeln!(text, "  Datacenter: {}", or_null(self.hosts.datacenter.as_deref()))?;
+        let schema = &self.schema;
+        writeln!(text, "Schema:\n  Keyspace: {}", schema.keyspace)?;
+        writeln!(text, "  Replication Strategy: {}", schema.strategy)?;
+        let misspelt = if self.compat == Compat::Scylla { "Options" } else { "Pptions" };
+        writeln!(text, "  Replication Strategy {misspelt}: {}", map(&schema.strategy_options))?;
+        writeln!(text, "  Table Compression: {}", or_null(schema.compression.as_deref()))?;
+        writeln!(text, "  Table Compaction Strategy: {}", or_null(schema.compaction.as_deref()))?;
+        let options = map(&schema.compaction_options);
+        writeln!(text, "  Table Compaction Strategy Options: {options}")?;
+        writeln!(text, "Port:\n  Native Port: {}", mode.port)?;
+        writeln!(text, "Send To Daemon:\n  *not set*")?;
+        let graph = self.graph.as_ref();
+        writeln!(text, "Graph:\n  File: {}", or_null(graph.map(|g| &g.file[..])))?;
+        writeln!(text, "  Revision: {}", graph.map_or("unknown", |g| &g.revision))?;
+        writeln!(text, "  Title: {}", or_null(graph.and_then(|g| g.title.as_deref())))?;
+        let operation = graph.and_then(|g| g.operation.as_deref());
+        writeln!(text, "  Operation: {}", operation.unwrap_or(self.command.name()))
+    }
+}
