@@ -16,7 +16,7 @@ struct Arguments {
 enum Task {
     /// Check what reading can check: layers, lengths, headers, words that must not be there.
     Tidy,
-    /// Run all tests: format, lint, tests, 30 s of each fuzz target.
+    /// Run all tests: format, lint, tests, 20 s of each fuzz target.
     Test {
         /// Run only the tests whose name contains this, and neither format, lint nor fuzzing.
         filter: Option<String>,

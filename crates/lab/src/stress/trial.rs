@@ -66,6 +66,10 @@ impl Client {
         let scripted = self.scripted(settings, hosts.len(), threads, first);
         let forewarned = caveats(settings);
         let name = plan.workload.replace(':', "-");
+        // The grammar lets nothing else pass.
+        let compression = settings.mode.compression.parse().unwrap_or_default();
+        let protocol = Protocol::new(settings.mode.protocol_version, compression);
+        let protocol = protocol.unwrap_or_default();
         Ok(Trial {
             table: TableName {
                 keyspace: settings.schema.keyspace.clone(),
@@ -85,7 +89,7 @@ impl Client {
             repeat: 1,
             connections: drive::connections(wanted.max(needed), workers),
             wait: if shared { Wait::Sleep } else { Wait::Spin },
-            protocol: Protocol::default(),
+            protocol,
             // The grammar lets no other word pass.
             consistency: settings.consistency.parse().unwrap_or(Consistency::LocalOne).into(),
             timeout: Nanos::from_millis(settings.mode.timeout_ms),

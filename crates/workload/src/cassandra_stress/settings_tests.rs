@@ -124,8 +124,6 @@ fn what_is_not_built_is_refused_by_name() {
     for (line, what) in [
         ("user profile=x.yaml ops(insert=1)", "user (profiles)"),
         ("write n=1 -mode thrift", "Thrift"),
-        ("write n=1 -mode native cql3 protocolVersion=5", "Version 5"),
-        ("write n=1 -mode native cql3 compression=lz4", "lz4"),
         ("write n=1 -sendto host", "-sendto"),
         ("write n=1 -transport truststore=x", "TLS"),
         ("mixed n=1 ratio(read=1,counter_write=1)", "Counters and rows in one mix"),
@@ -136,6 +134,24 @@ fn what_is_not_built_is_refused_by_name() {
         let error = asked(line).unwrap_err();
         assert!(error.unbuilt && error.what.contains(what), "{line}: {error}");
     }
+}
+
+#[test]
+fn the_protocol_is_what_was_asked_for() {
+    for (words, version, compression) in [
+        ("", 4, "none"),
+        ("native cql3 protocolVersion=5", 5, "none"),
+        ("native cql3 compression=SNAPPY", 4, "snappy"),
+        ("native cql3 protocolVersion=5 compression=lz4", 5, "lz4"),
+    ] {
+        let mode = if words.is_empty() { String::new() } else { format!("-mode {words}") };
+        let mode = settings(&format!("write n=1 {mode}")).mode;
+        assert_eq!((mode.protocol_version, mode.compression.as_str()), (version, compression));
+    }
+    let line = "write n=1 -mode native cql3 protocolVersion=5 compression=snappy";
+    let error = asked(line).unwrap_err();
+    assert!(error.what.contains("no snappy"), "{error}");
+    assert_eq!(error.column, line.find("snappy").map(|at| at + 1));
 }
 
 #[test]

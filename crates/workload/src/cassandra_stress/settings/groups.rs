@@ -314,19 +314,7 @@ impl Reader {
             let what = "Thrift, which Cassandra 4.0 has no more, is not spoken";
             return Err(LineError::unbuilt(word, what, "Write -mode native cql3."));
         }
-        if let Some(word) = chosen.get("protocolVersion=").filter(|word| word.text != "4") {
-            if word.text == "5" {
-                let what = "Version 5 of the native protocol is not built yet";
-                return Err(LineError::unbuilt(word, what, "Write protocolVersion=4."));
-            }
-            self.ignored(&format!("protocolVersion={}", word.text), "version 4 is spoken");
-        }
-        if let Some(word) = chosen.get("compression=")
-            && !word.text.eq_ignore_ascii_case("none")
-        {
-            let what = format!("Frames compressed by {} are not built yet", word.text);
-            return Err(LineError::unbuilt(word, what, "Write compression=none."));
-        }
+        let (protocol_version, compression) = self.protocol(&chosen)?;
         for (prefix, why) in [
             ("auth-provider=", "user= and password= are what is asked for"),
             ("maxPending=", "a connection takes as many as its stream ids"),
@@ -372,7 +360,33 @@ impl Reader {
             (None, None) => 9042,
         };
         let credentials = credentials(&chosen);
-        Ok(Mode { credentials, connections_per_host, timeout_ms, port, unprepared })
+        Ok(Mode {
+            credentials,
+            protocol_version,
+            compression,
+            connections_per_host,
+            timeout_ms,
+            port,
+            unprepared,
+        })
+    }
+
+    /// Version and compression of the native protocol.
+    fn protocol(&mut self, chosen: &Chosen) -> Result<(u8, String), LineError> {
+        let version = match chosen.get("protocolVersion=") {
+            Some(word) if word.text == "5" => 5,
+            Some(word) if word.text != "4" => {
+                self.ignored(&format!("protocolVersion={}", word.text), "version 4 is spoken");
+                4
+            }
+            _ => 4,
+        };
+        let Some(word) = chosen.get("compression=") else { return Ok((version, "none".into())) };
+        if version == 5 && word.text.eq_ignore_ascii_case("snappy") {
+            let what = "Version 5 of the native protocol has no snappy";
+            return Err(LineError::at(word, what, "Write compression=lz4 or protocolVersion=4."));
+        }
+        Ok((version, word.text.to_lowercase()))
     }
 
     pub(super) fn hosts(&mut self, line: &mut Line) -> Result<Hosts, LineError> {

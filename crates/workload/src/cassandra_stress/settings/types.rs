@@ -292,6 +292,10 @@ pub struct Hosts {
 pub struct Mode {
     /// Who we are.
     pub credentials: Option<Credentials>,
+    /// Of the native protocol: 4 or 5.
+    pub protocol_version: u8,
+    /// Of frames: none, lz4 or snappy; not snappy in version 5.
+    pub compression: String,
     /// To each host.
     pub connections_per_host: u32,
     /// Of an attempt.
