@@ -10,6 +10,7 @@ use record::run_dir::write_failed;
 use stage::{Lock, ProcessId};
 use std::fs;
 use std::path::{Path, PathBuf};
+use units::{Bytes, read_plain};
 
 const LOCK: &str = ".lock";
 
@@ -50,8 +51,11 @@ impl Drop for RunLock {
     }
 }
 
+/// Of a lock: a number and a time.
+const SIZE_MAX: Bytes = Bytes(4096);
+
 fn holder(path: &Path) -> Option<ProcessId> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    serde_json::from_slice(&read_plain(path, SIZE_MAX).ok()?).ok()
 }
 
 #[cfg(test)]

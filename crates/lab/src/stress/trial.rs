@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use units::{CpuSet, Nanos, Rate};
+use units::{Bytes, CpuSet, Nanos, Rate, read_plain_text};
 use wire::cql::{Consistency, Protocol};
 use workload::cassandra_stress::settings::{End, Population, Rate as Asked, Settings, Truncate};
 
@@ -171,20 +171,22 @@ impl Client {
     }
 }
 
+/// Of a file with a host a line.
+const HOSTS_SIZE_MAX: Bytes = Bytes(1 << 20);
+
 /// Hosts with their port, from the list or the file that is named.
 fn hosts(settings: &Settings) -> Result<Vec<String>, LabError> {
-    let listed =
-        match &settings.hosts.file {
-            None => settings.hosts.listed.clone(),
-            Some(file) => {
-                let path = PathBuf::from(file);
-                let text = std::fs::read_to_string(&path).map_err(|source| {
-                    LabError::NamedFile { what: "read the hosts in", path: path.clone(), source }
-                })?;
-                let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-                lines.map(str::to_owned).collect()
-            }
-        };
+    let listed = match &settings.hosts.file {
+        None => settings.hosts.listed.clone(),
+        Some(file) => {
+            let path = PathBuf::from(file);
+            let text = read_plain_text(&path, HOSTS_SIZE_MAX).map_err(|source| {
+                LabError::NamedFile { what: "read the hosts in", path: path.clone(), source }
+            })?;
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            lines.map(str::to_owned).collect()
+        }
+    };
     let port = settings.mode.port;
     let with_port = |host: &String| match host.parse::<IpAddr>() {
         Ok(IpAddr::V6(address)) => format!("[{address}]:{port}"),

@@ -8,8 +8,11 @@ use lab::stress::{self, Client, Done};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use units::CpuSet;
+use units::{Bytes, CpuSet, read_plain_text};
 use workload::cassandra_stress::{Asked, Compat, LineError, Settings, help, parse, print};
+
+/// Of a file for `--ddl`.
+const DDL_SIZE_MAX: Bytes = Bytes(16 << 20);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,7 +105,7 @@ impl ClientFlags {
             None => Vec::new(),
             Some(path) => {
                 let shown = path.display();
-                let text = std::fs::read_to_string(path)
+                let text = read_plain_text(path, DDL_SIZE_MAX)
                     .with_context(|| format!("cannot read --ddl {shown}; is it there?"))
                     .map_err(Exit::usage)?;
                 stress::statements(&text)
