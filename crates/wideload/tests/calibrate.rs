@@ -162,7 +162,7 @@ fn what_is_no_calibration_is_named_and_ignored() {
     }
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert!(run(&home).0.stderr.contains("it is no file"));
+    assert!(run(&home).0.stderr.contains("it is no regular file"));
 }
 
 #[test]

@@ -128,12 +128,12 @@ fn a_client_that_makes_large_values_is_busy() {
 fn a_rate_beyond_the_target_and_too_few_in_flight_for_it() {
     let _alone = alone();
     let rig = Rig::start();
-    let run = ["--rate", "100k/s", "--in-flight-max", "1", "--warm", "0s", "--duration", "500ms"];
+    let run = ["--rate", "400k/s", "--in-flight-max", "1", "--warm", "0s", "--duration", "500ms"];
     let ended = rig.run("out", &[&run[..], &["--timeout", "60s"]].concat());
     let summary = ended.wait(Duration::from_secs(90)).summary();
     assert_eq!(summary.errors, 0, "{summary:?}");
     let missed = caveat(&summary, "rate-missed");
-    assert!(missed.evidence.contains("of 50000 done"), "{missed:?}");
+    assert!(missed.evidence.contains("of 200000 done"), "{missed:?}");
     assert!(summary.latency_us["read"].response.is_none());
     let bound = caveat(&summary, "in-flight-bound");
     assert!(

@@ -11,7 +11,7 @@ use stage::Signal;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-const RECORDS: u64 = 300_000;
+const RECORDS: u64 = 800_000;
 const SEED: u64 = 0x5eed_0005;
 /// Rows that an interrupt may leave behind a gap: those in flight, 64 a worker at least.
 const IN_FLIGHT_MAX: u64 = 1024;

@@ -88,8 +88,6 @@ fn native(line: &Line, job: &Job, cql: &CqlBinding) -> Vec<String> {
         "0s",
         "--threads",
         &job.threads.to_string(),
-        "--in-flight-max",
-        &job.threads.to_string(),
         "--connections",
         &connections.to_string(),
         "--write-into-existing",
