@@ -118,9 +118,11 @@ pub(crate) struct Uncertainty {
 
 impl Uncertainty {
     /// Takes an interval: its rows, its length, its longest latency. The original leaves that
-    /// latency out of the length.
+    /// latency out of the length. Where nothing is left then, as of the last part of a second, the
+    /// length counts: a rate is not negative.
     pub(crate) fn update(&mut self, rows: u64, length: Nanos, longest: Nanos) {
-        let seconds = length.as_secs_f64() - longest.as_secs_f64();
+        let left = if longest < length { length.since(longest) } else { length };
+        let seconds = left.as_secs_f64();
         let rate = if rows == 0 { 0.0 } else { rows as f64 / seconds };
         self.intervals += 1;
         self.sum += rate;
@@ -166,6 +168,14 @@ mod tests {
         assert_eq!(counted(Kind::Write, false), (4, 4, 3));
         assert_eq!(counted(Kind::Read, false), (4, 1, 3));
         assert_eq!(counted(Kind::Read, true), (4, 1, 2));
+    }
+
+    #[test]
+    fn an_interval_shorter_than_its_longest_latency_has_a_rate_all_the_same() {
+        let mut uncertainty = Uncertainty::default();
+        uncertainty.update(1000, Nanos::from_secs(1), Nanos::from_millis(1));
+        uncertainty.update(1, Nanos::from_millis(1), Nanos::from_millis(2));
+        assert!(uncertainty.sum > 2000.0 && uncertainty.value() < 0.01, "{uncertainty:?}");
     }
 
     #[test]
