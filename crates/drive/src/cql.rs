@@ -11,8 +11,7 @@ use std::sync::Arc;
 use wire::cql::request::PreparedRef;
 use wire::cql::response::Prepared;
 use wire::cql::{Consistency, ExecuteTemplate, FrameWriter, Protocol};
-use workload::cassandra_stress::{BlobGenerator, fold_bytes};
-use workload::{Action, Cells, Draw, Plan, Random, Statement};
+use workload::{Action, Blobs, Cells, Draw, Plan, Random, Statement};
 
 /// A name as CQL wants it: quoted where it is not a plain lower-case identifier.
 #[must_use]
@@ -191,17 +190,15 @@ fn write_random<'a>(
     frame
 }
 
-/// Blobs that follow from the key: its seed is taken once for all of them.
+/// Blobs that follow from the key.
 #[inline(never)]
 fn write_blobs<'a>(
     mut frame: FrameWriter<'a>,
-    blobs: &[BlobGenerator],
-    key: &[u8],
+    blobs: Blobs<'_>,
     columns: &[usize],
 ) -> FrameWriter<'a> {
-    let seed = fold_bytes(0, key);
     for &column in columns {
-        frame.value(|out| blobs[column].write(seed, out));
+        frame.value(|out| blobs.write(column, out));
     }
     frame
 }
@@ -322,8 +319,8 @@ impl Encoder {
                 Some(random) => {
                     frame = write_random(frame, random, draw.value_seed, &statement.columns);
                 }
-                None => match plan.values.blobs() {
-                    Some(blobs) => frame = write_blobs(frame, blobs, key, &statement.columns),
+                None => match plan.values.blobs_of(key) {
+                    Some(blobs) => frame = write_blobs(frame, blobs, &statement.columns),
                     None => {
                         for &column in &statement.columns {
                             frame.value(|out| plan.write_value(draw, key, column, out));
@@ -364,10 +361,9 @@ impl Encoder {
                     _ => return false,
                 }
             }
-            if let Some(blobs) = plan.values.blobs() {
-                let seed = fold_bytes(0, row_key);
+            if let Some(blobs) = plan.values.blobs_of(row_key) {
                 let same = |&column: &usize| match cells.bytes("cell") {
-                    Ok(Some(value)) => blobs[column].verify(seed, value),
+                    Ok(Some(value)) => blobs.verify(column, value),
                     _ => false,
                 };
                 if !statement.columns.iter().all(same) {

@@ -29,4 +29,4 @@ pub use keys::{Distribution, KeyOrder, KeySpace};
 pub use lengths::{HistogramError, Lengths};
 pub use plan::{Action, Cells, Operation, Plan, Runs, Schema, Statement, Step};
 pub use sampler::{Draw, Phase, Sampler};
-pub use values::{Content, Random, Values};
+pub use values::{Blobs, Content, Random, Values};

@@ -81,12 +81,12 @@ impl Values {
         }
     }
 
-    /// By column, where values are blobs of cassandra-stress.
+    /// The blobs of the row with this key, where values are blobs that follow from it.
     #[must_use]
     #[inline]
-    pub fn blobs(&self) -> Option<&[BlobGenerator]> {
+    pub fn blobs_of(&self, key: &[u8]) -> Option<Blobs<'_>> {
         match &self.content {
-            Content::Blobs { columns, .. } => Some(columns),
+            Content::Blobs { columns, .. } => Some(Blobs { columns, seed: fold_bytes(0, key) }),
             _ => None,
         }
     }
@@ -173,6 +173,33 @@ impl Values {
                     })
             }
         }
+    }
+}
+
+/// The blobs of one row. Its seed is taken from the key once for all columns.
+#[derive(Debug, Clone, Copy)]
+pub struct Blobs<'a> {
+    columns: &'a [BlobGenerator],
+    seed: i64,
+}
+
+impl Blobs<'_> {
+    /// As [`Values::write_value`].
+    ///
+    /// # Panics
+    /// As that, and when there is no such column.
+    #[inline]
+    pub fn write(&self, column: usize, out: &mut [u8]) -> usize {
+        self.columns[column].write(self.seed, out)
+    }
+
+    /// Whether `value` is that of the column.
+    ///
+    /// # Panics
+    /// When there is no such column.
+    #[must_use]
+    pub fn verify(&self, column: usize, value: &[u8]) -> bool {
+        self.columns[column].verify(self.seed, value)
     }
 }
 
