@@ -75,12 +75,6 @@ impl Numa {
     pub fn is_memory_only(&self) -> bool {
         self.cpus.is_empty() && self.memory_bytes.is_some_and(|bytes| bytes > 0)
     }
-
-    /// Whether it has cpus and no memory.
-    #[must_use]
-    pub fn is_cpu_only(&self) -> bool {
-        !self.cpus.is_empty() && self.memory_bytes == Some(0)
-    }
 }
 
 /// All of them, ascending; `online` and `allowed` where the tree tells.

@@ -19,7 +19,6 @@ mod logarithm;
 mod native;
 mod normal;
 mod options;
-mod population;
 mod predefined;
 mod profile;
 mod rows;
@@ -35,7 +34,6 @@ pub use help::{help, print};
 pub use java_random::JavaRandom;
 pub use line::LineError;
 pub use native::native;
-pub use population::{Population, Seeds, Sequence, SequenceError};
 pub use predefined::{BlobGenerator, KeyGenerator, column_names, fold_bytes, salt};
 pub use profile::{
     BatchType, Insert, NamedColumn, Profile, ProfileError, Query, Table, TokenRangeQuery,

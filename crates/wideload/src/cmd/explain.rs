@@ -29,7 +29,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
-    let (tool, line) = args.line.split_first().unwrap_or((&args.line[0], &[]));
+    let (tool, line) = match args.line.split_first() {
+        Some((tool, line)) => (tool.as_str(), line),
+        None => ("", &[][..]),
+    };
     let name = std::path::Path::new(tool).file_name().and_then(|name| name.to_str());
     if name != Some("cassandra-stress") {
         let cure = "give cassandra-stress and its command line";

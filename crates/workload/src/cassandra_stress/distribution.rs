@@ -18,7 +18,6 @@ use crate::random::{GOLDEN, mix};
 mod grammar;
 mod ratio;
 
-pub(super) use grammar::count;
 pub use grammar::{DistributionError, DistributionProblem};
 pub use ratio::Ratio;
 

@@ -69,12 +69,6 @@ impl PartitionGenerator {
         self.clustering.iter().map(|column| column.cluster().quantile(1.0) as f64).product()
     }
 
-    /// Least rows of a partition; most, as in the original, where distributions are inverted.
-    #[must_use]
-    pub fn rows_min(&self) -> f64 {
-        self.clustering.iter().map(|column| column.cluster().quantile(0.0) as f64).product()
-    }
-
     /// Bytes that a value column needs at most, as [`ColumnGenerator::room`].
     #[must_use]
     pub fn value_room(&self, column: usize) -> usize {

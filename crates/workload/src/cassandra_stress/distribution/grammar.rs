@@ -145,7 +145,7 @@ impl<'a> Part<'a> {
 }
 
 /// A whole number with the suffixes k, m and b.
-pub(in super::super) fn count(text: &str) -> Option<i64> {
+pub(super) fn count(text: &str) -> Option<i64> {
     let text = text.trim();
     let factor = match text.as_bytes().last()?.to_ascii_lowercase() {
         b'k' => 1_000,
