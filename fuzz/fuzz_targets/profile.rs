@@ -1,6 +1,6 @@
-//! What users of cassandra-stress write: distributions, sequences, table definitions, profiles.
+//! What users of cassandra-stress write: distributions, table definitions, profiles.
 //!
-//! Input: a line, read as a distribution, a share and a sequence; the rest, read as a profile and
+//! Input: a line, read as a distribution and as a share; the rest, read as a profile and
 //! as a table definition. Must hold: nothing panics, draws stay in the bounds that the distribution
 //! tells, and values fit the room that their column tells.
 
@@ -9,7 +9,7 @@
 use libfuzzer_sys::fuzz_target;
 use workload::cassandra_stress::{
     Distribution, DrawState, JavaRandom, Order, Partition, PartitionGenerator, Profile, Ratio,
-    SeedVisits, Selection, Sequence, Table, TableDefinition,
+    SeedVisits, Selection, Table, TableDefinition,
 };
 
 /// Values and partitions up to this size are drawn.
@@ -20,7 +20,6 @@ fuzz_target!(|input: &[u8]| {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
     let _ = Ratio::parse(line);
-    let _ = Sequence::parse(line, true, None);
     if let Ok(distribution) = Distribution::parse(line) {
         draw(&distribution);
     }
