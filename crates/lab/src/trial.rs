@@ -382,6 +382,7 @@ impl<'a> Running<'a> {
         if death.is_none() {
             more.extend(self.verify_places_at_end(provisioned, &mut manifest));
         }
+        more.extend(Self::logs_cut(provisioned, &mut manifest));
         if driven.ended == Ended::Completed && death.is_none() {
             more.extend(self.ask_for_compactions(ready, &mut manifest));
         }

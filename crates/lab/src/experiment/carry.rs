@@ -6,7 +6,7 @@
 //! `outcome.json`, the report. A trial that fails is told and kept; [`FAILURES_MAX`] one after the
 //! other end the experiment, for what is wrong is not the trial.
 
-use super::outcome::Outcome;
+use super::outcome::{Outcome, counts};
 use super::plan::{FILE_SIZE_MAX, Planned, plan_file, plan_text};
 use super::read::{Experiment, Order};
 use super::shown::in_words;
@@ -140,16 +140,18 @@ impl Begun {
         let is_whole = |row: &TrialRow| {
             let dir = dirs.iter().find(|(number, _)| *number == row.trial);
             let planned = planned.iter().find(|p| p.number == row.trial);
-            row.verdict == Verdict::Ok.name()
+            counts(row)
                 && dir.is_some_and(|(_, dir)| is_ok(dir))
                 && planned.is_some_and(|planned| columns(planned) == row.factors)
         };
+        let refused: Vec<u32> = rows.iter().filter(|r| !counts(r)).map(|r| r.trial).collect();
         rows.retain(is_whole);
         let is_planned = |number: u32| planned.iter().any(|p| p.number == number);
         let is_kept = |number: u32| rows.iter().any(|row| row.trial == number);
         let again: Vec<_> = dirs.iter().filter(|(n, _)| is_planned(*n) && !is_kept(*n)).collect();
         // One may have been killed between its manifest and its row; more have lost their table.
-        let lost = again.iter().filter(|(_, dir)| is_ok(dir)).count();
+        let is_lost = |number: &u32, dir: &Path| !refused.contains(number) && is_ok(dir);
+        let lost = again.iter().filter(|(number, dir)| is_lost(number, dir)).count();
         if lost > 1 {
             return Err(LabError::RowsLost { table, lost });
         }
