@@ -44,6 +44,7 @@ pub use listening::Happening;
 pub use load::{Amount, Arrivals, Load, Wait};
 pub use pacer::Pacer;
 pub use recorder::Interval;
+pub use ring::{Engine, Unavailable};
 pub use roster::{Change, Roster};
 pub use run::{Drive, DriveError, Driven, Ended, Failure, Observer, connections, run, workers};
 pub use source::Window;

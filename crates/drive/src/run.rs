@@ -18,7 +18,7 @@ use crate::tally::{Tally, Witness};
 use crate::worker::{Parts, Worker};
 use record::hlog::Intervals;
 use record::{IntervalRecord, Outcome};
-use ring::{BufferSizes, Epoll};
+use ring::{BufferSizes, Engine, Epoll, Ring, Uring};
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -71,6 +71,8 @@ pub struct Drive {
     pub missing_is_fine: bool,
     /// How workers wait.
     pub wait: Wait,
+    /// How workers talk to the kernel.
+    pub engine: Engine,
 }
 
 impl Drive {
@@ -480,7 +482,36 @@ impl<W: Witness> Ramp<W> {
         halt: &AtomicBool,
     ) -> Result<W, DriveError> {
         let worker = self.worker;
-        let (ring, links) = match self.establish(halt) {
+        let cpu = self.drive.cpus[worker % self.drive.cpus.len()];
+        let pinned = pin(cpu).map_err(|source| DriveError::Pin { cpu: cpu.0, source });
+        if let Err(error) = pinned {
+            drop(ready.send(Err(error)));
+            return Err(DriveError::Worker { worker, reason: "it could not be pinned".into() });
+        }
+        let sizes = self.buffer_sizes();
+        match self.drive.engine {
+            Engine::Epoll => {
+                self.work_on(Epoll::new(sizes).map_err(LinkError::Host), ready, start, halt)
+            }
+            Engine::IoUring => {
+                self.work_on(Uring::new(sizes).map_err(LinkError::Engine), ready, start, halt)
+            }
+        }
+    }
+
+    fn work_on<R: Ring>(
+        self,
+        ring: Result<R, LinkError>,
+        ready: &SyncSender<Result<(), DriveError>>,
+        start: &Receiver<Window>,
+        halt: &AtomicBool,
+    ) -> Result<W, DriveError> {
+        let worker = self.worker;
+        let established = ring.map_err(DriveError::from).and_then(|mut ring| {
+            let links = self.establish(&mut ring, halt)?;
+            Ok((ring, links))
+        });
+        let (ring, links) = match established {
             Ok(established) => established,
             Err(error) => {
                 drop(ready.send(Err(error)));
@@ -500,9 +531,8 @@ impl<W: Witness> Ramp<W> {
         (self.worker / databases, self.workers / databases)
     }
 
-    fn establish(&self, halt: &AtomicBool) -> Result<(Epoll, Links), DriveError> {
-        let cpu = self.drive.cpus[self.worker % self.drive.cpus.len()];
-        pin(cpu).map_err(|source| DriveError::Pin { cpu: cpu.0, source })?;
+    /// Of each connection.
+    fn buffer_sizes(&self) -> BufferSizes {
         let in_flight_max = self.in_flight_max();
         let (own, hosts) = (self.connections_per_host(), &*self.hosts.1);
         let connections = own * hosts.left.iter().filter(|left| !**left).count();
@@ -510,16 +540,19 @@ impl<W: Witness> Ramp<W> {
         let per_connection = in_flight_max.div_ceil(connections.max(1)).clamp(4, 256);
         let send = (frame * per_connection).clamp(64 << 10, 1 << 20).max(2 * frame);
         let protocol = self.drive.encoder.protocol();
-        let sizes = BufferSizes {
+        BufferSizes {
             send: if protocol.is_bare() { send } else { Outgoing::size_max(send) },
             receive: 256 << 10,
             receive_max: 256 << 20,
-        };
-        let mut ring = Epoll::new(sizes).map_err(LinkError::Host)?;
-        let timeout = self.drive.timeout;
+        }
+    }
+
+    fn establish<R: Ring>(&self, ring: &mut R, halt: &AtomicBool) -> Result<Links, DriveError> {
+        let (own, hosts) = (self.connections_per_host(), &*self.hosts.1);
+        let (in_flight_max, timeout) = (self.in_flight_max(), self.drive.timeout);
+        let protocol = self.drive.encoder.protocol();
         let who = Introduction { protocol, credentials: self.drive.credentials.as_ref() };
-        let links = establish(&mut ring, hosts, own, in_flight_max, timeout, who, halt)?;
-        Ok((ring, links))
+        Ok(establish(ring, hosts, own, in_flight_max, timeout, who, halt)?)
     }
 
     fn in_flight_max(&self) -> usize {
@@ -531,7 +564,7 @@ impl<W: Witness> Ramp<W> {
         (self.drive.connections / self.peer().1).max(1)
     }
 
-    fn into_worker(self, ring: Epoll, links: Links, window: Window) -> Worker<Epoll, W> {
+    fn into_worker<R: Ring>(self, ring: R, links: Links, window: Window) -> Worker<R, W> {
         let in_flight_max = self.in_flight_max();
         let connections_per_host = self.connections_per_host() as u16;
         let (peer, peers) = self.peer();

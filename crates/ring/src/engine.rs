@@ -1,5 +1,6 @@
 //! Which way of talking to the kernel is asked for.
 
+use crate::uring::{Unavailable, Uring};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -26,6 +27,19 @@ impl Engine {
         match self {
             Self::Epoll => "epoll",
             Self::IoUring => "io-uring",
+        }
+    }
+}
+
+impl Engine {
+    /// Whether this machine has it, before anything depends on it.
+    ///
+    /// # Errors
+    /// [`Unavailable`], which says why not.
+    pub fn check(self) -> Result<(), Unavailable> {
+        match self {
+            Self::Epoll => Ok(()),
+            Self::IoUring => Uring::check(),
         }
     }
 }

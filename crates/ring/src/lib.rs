@@ -11,8 +11,8 @@
 //! io_uring: one `io_uring_enter` a turn for all of these.
 
 mod buffer;
-mod epoll;
 mod engine;
+mod epoll;
 mod mailbox;
 mod sharing;
 mod timer;

@@ -1,5 +1,6 @@
 //! One connection of the io_uring engine.
 
+use super::pool::BYTES;
 use crate::BufferSizes;
 use crate::buffer::{ReceiveBuffer, SendBuffer};
 use rustix::fd::OwnedFd;
@@ -34,6 +35,8 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(socket: OwnedFd, connecting: bool, sizes: BufferSizes) -> Self {
+        // Who asks for as much is not to see it grow: behind a torn frame all may come that can.
+        let receive = sizes.receive + if sizes.receive < BYTES { 0 } else { BYTES };
         Self {
             socket,
             connecting,
@@ -48,7 +51,7 @@ impl Connection {
             filling: SendBuffer::new(sizes.send),
             flying: SendBuffer::new(sizes.send),
             taken: 0,
-            receive: ReceiveBuffer::new(sizes.receive, sizes.receive_max),
+            receive: ReceiveBuffer::new(receive, sizes.receive_max),
         }
     }
 

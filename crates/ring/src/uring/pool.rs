@@ -14,9 +14,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// Buffers, a power of two. Few, so that they stay in the second-level cache: each is used in turn.
-const COUNT: u16 = 32;
+const COUNT: u16 = 16;
 /// Of each. A receive that finds more takes several.
 const SIZE_BYTES: usize = 16 << 10;
+/// So much can arrive in one turn.
+pub(super) const BYTES: usize = COUNT as usize * SIZE_BYTES;
 /// The ring is page-aligned.
 const PAGE_BYTES: usize = 4096;
 /// The only group of buffers.
@@ -36,7 +38,7 @@ unsafe impl Send for Pool {}
 
 impl Pool {
     fn layout() -> io::Result<Layout> {
-        let size = PAGE_BYTES + usize::from(COUNT) * SIZE_BYTES;
+        let size = PAGE_BYTES + BYTES;
         Layout::from_size_align(size, PAGE_BYTES).map_err(io::Error::other)
     }
 
