@@ -21,6 +21,7 @@ mod load;
 mod operations;
 mod outcome;
 mod pacer;
+mod ramp;
 mod recorder;
 mod roster;
 mod router;
