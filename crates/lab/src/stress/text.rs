@@ -119,7 +119,7 @@ impl Layout {
     pub(crate) fn summary(&self, all: &All, time: Nanos) -> String {
         let each = |value: &dyn Fn(&Counted) -> String| {
             let of = all.kinds.iter().filter(|(_, counted)| counted.ops() > 0);
-            let each = of.map(|(k, counted)| format!("{}: {}", k.name(), value(counted)));
+            let each = of.map(|(k, counted)| format!("{}: {}", k.name, value(counted)));
             format!("[{}]", each.collect::<Vec<_>>().join(", "))
         };
         let total = &all.total;
