@@ -24,6 +24,7 @@ mod pacer;
 mod recorder;
 mod roster;
 mod router;
+mod rows;
 mod run;
 mod slots;
 mod source;
