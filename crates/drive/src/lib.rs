@@ -25,6 +25,7 @@ mod ramp;
 mod recorder;
 mod roster;
 mod router;
+mod rows;
 mod run;
 mod slots;
 mod source;

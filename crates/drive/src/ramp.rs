@@ -165,6 +165,7 @@ impl<W: Witness> Ramp<W> {
             window,
             horizon: self.horizon,
             samplers,
+            peers,
             connections_per_host,
             router: hosts.ring.clone().map(|ring| Router::new(ring, worker)),
             generation,

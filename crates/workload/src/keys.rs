@@ -141,8 +141,9 @@ impl KeySpace {
     }
 
     /// The seed that a key number stands for.
+    #[must_use]
     #[inline]
-    fn seed_of(&self, key: u64) -> i64 {
+    pub fn seed_of(&self, key: u64) -> i64 {
         let behind = key.wrapping_sub(self.start);
         let seed = if behind < self.loaded || key < self.start || self.loaded == 0 {
             key

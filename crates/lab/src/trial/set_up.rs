@@ -10,7 +10,7 @@ use crate::local_target::LocalTarget;
 use crate::places;
 use crate::provision::{self, DataDir, Provisioned, Storage, TargetChoice};
 use crate::ring_watch::RingWatch;
-use crate::stand_in;
+use crate::stand_in::{self, StandIn};
 use crate::watchdog::Watchdog;
 use drive::{Drive, Encoder, Load, PreparedId, Roster};
 use machine::Machine;
@@ -118,18 +118,23 @@ impl Running<'_> {
         let (protocol, plan) = (trial.protocol, trial.plan.clone());
         let encoder = Encoder::speaking(protocol, plan, &trial.table, &ids, trial.consistency);
         let encoder = Arc::new(encoder);
-        let kind = match &trial.target {
-            TargetChoice::Reference { storage: Storage::Memory, .. } => Target::REFERENCE,
-            TargetChoice::Reference { storage: Storage::Null, .. } => Target::NULL_MOCK,
-            TargetChoice::Cassandra { .. } => "cassandra",
+        let stand_in = match &trial.target {
+            TargetChoice::Reference { storage: Storage::Memory, .. } => {
+                StandIn::faultless(Target::REFERENCE)
+            }
+            TargetChoice::Reference { storage: Storage::Null, .. } => {
+                StandIn::faultless(Target::NULL_MOCK)
+            }
+            TargetChoice::Cassandra { .. } => StandIn::faultless("cassandra"),
             TargetChoice::Running { .. } => {
                 let (release, who) = (version.as_deref(), trial.credentials.as_ref());
-                stand_in::kind(addresses[0], release, trial.timeout, who, self.stop)?
+                stand_in::ask(addresses[0], release, trial.timeout, who, self.stop)?
             }
         };
         let version = version.or_else(|| provisioned.version.clone());
         let spoken = Some(protocol.version());
-        let target = Target { kind: kind.to_owned(), version, protocol: spoken };
+        let target = Target { kind: stand_in.kind.to_owned(), version, protocol: spoken };
+        caveats.extend(stand_in.caveat());
         let listed: Vec<_> = addresses.iter().map(ToString::to_string).collect();
         let local = LocalTarget::of(trial, provisioned, &addresses);
         let machine = Machine::read(Path::new("/"))?;
@@ -144,6 +149,7 @@ impl Running<'_> {
             "compression": protocol.compression().name(),
             "addresses": listed,
             "cpus": (!local.cpus.is_empty()).then(|| local.cpus.to_string()),
+            "faults": stand_in.faults,
             "data": data.facts(),
             "loaded_rows": filling.as_ref().map_or(0, Filling::rows),
             "started": provisioned.facts,

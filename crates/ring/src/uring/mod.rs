@@ -14,6 +14,7 @@
 
 mod connection;
 mod pool;
+mod requests;
 mod setup;
 
 pub use setup::Unavailable;
@@ -23,8 +24,8 @@ use crate::mailbox::Mailbox;
 use crate::sharing::{ACCEPTS_MAX, Accepted, Sharing};
 use crate::{BufferSizes, ConnectionId, Event, Flush, Ring, Syscalls};
 use connection::Connection;
-use io_uring::types::{Fd, SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, opcode, squeue};
+use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, squeue};
 use pool::Pool;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
@@ -140,67 +141,6 @@ impl Uring {
 
     fn get(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         self.connections.get_mut(id.index())?.as_mut().filter(|connection| !connection.closing)
-    }
-
-    /// Queues a request; the next wait submits it.
-    fn push(&mut self, entry: squeue::Entry) {
-        if !self.backlog.is_empty() {
-            return self.backlog.push_back(entry);
-        }
-        // SAFETY: whatever memory a request names belongs to a connection, which is kept, with its
-        // buffers where they are, until the request has completed; or to the pool, which outlives
-        // the ring.
-        if unsafe { self.uring.submission().push(&entry) }.is_err() {
-            self.backlog.push_back(entry);
-        }
-    }
-
-    fn receive_from(&mut self, id: ConnectionId) {
-        let Some(connection) = self.get(id) else { return };
-        if connection.armed || connection.paused || connection.told {
-            return;
-        }
-        connection.armed = true;
-        connection.pending += 1;
-        let entry = opcode::RecvMulti::new(Fd(connection.socket.as_raw_fd()), pool::GROUP).build();
-        self.push(entry.user_data(Kind::Receive.user_data(id)));
-    }
-
-    /// Sends what of the half in flight is not with the kernel.
-    fn send_from(&mut self, id: ConnectionId) {
-        let Some(connection) = self.get(id) else { return };
-        let rest = connection.rest();
-        let size = u32::try_from(rest.len()).unwrap_or(u32::MAX);
-        let entry = opcode::Send::new(Fd(connection.socket.as_raw_fd()), rest.as_ptr(), size)
-            .flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
-            .build();
-        connection.pending += 1;
-        self.at_once += 1;
-        self.push(entry.user_data(Kind::Send.user_data(id)));
-    }
-
-    /// Waits until the socket can be written to, or is connected.
-    fn poll(&mut self, id: ConnectionId) {
-        let Some(connection) = self.get(id) else { return };
-        connection.pending += 1;
-        let socket = Fd(connection.socket.as_raw_fd());
-        let entry = opcode::PollAdd::new(socket, libc::POLLOUT as u32).build();
-        self.push(entry.user_data(Kind::Poll.user_data(id)));
-    }
-
-    /// Ends a request of this kind, if there is one.
-    fn cancel(&mut self, kind: Kind, id: ConnectionId) {
-        let Some(Some(connection)) = self.connections.get_mut(id.index()) else { return };
-        connection.pending += 1;
-        self.at_once += 1;
-        let entry = opcode::AsyncCancel::new(kind.user_data(id)).build();
-        self.push(entry.user_data(Kind::Cancel.user_data(id)));
-    }
-
-    /// Watches a descriptor that is no connection's until it can be read from.
-    fn watch(&mut self, fd: i32, kind: Kind) {
-        let entry = opcode::PollAdd::new(Fd(fd), libc::POLLIN as u32).build();
-        self.push(entry.user_data(kind.user_data(NONE)));
     }
 
     fn add(&mut self, socket: OwnedFd, connecting: bool) -> ConnectionId {
