@@ -18,7 +18,7 @@ use crate::engine::{Clock, Engine, EngineConfig, Storage};
 use crate::faults::{self, Fault, FaultPlan, Faults};
 use crate::serial::Serial;
 use crate::session::{After, Session, SessionLimits};
-use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring};
+use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring, Unavailable, Uring};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -55,6 +55,8 @@ pub struct Config {
     pub serial: Option<Nanos>,
     /// Greatest version of the protocol that is spoken: 4 or 5.
     pub protocol_max: u8,
+    /// How its threads talk to the kernel.
+    pub io: ring::Engine,
     /// What goes wrong on purpose.
     pub faults: Faults,
 }
@@ -76,6 +78,7 @@ impl Config {
             clock: Clock::System,
             serial: None,
             protocol_max: VERSION_5,
+            io: ring::Engine::Epoll,
             faults: Faults::default(),
         }
     }
@@ -92,6 +95,9 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
+    /// There is no such way of talking to the kernel here.
+    #[error(transparent)]
+    Io(#[from] Unavailable),
     /// The system tables cannot be made.
     #[error("cannot make the system tables: {0}; this is a defect of the reference target")]
     SystemTables(String),
@@ -176,12 +182,25 @@ impl Server {
     /// stopped then.
     pub fn run(self, stop: &AtomicBool) -> Result<(), ServeError> {
         let failed = |source| ServeError::Loop { address: self.address, source };
+        match self.config.io {
+            ring::Engine::Epoll => self.run_on(stop, |sizes| Epoll::new(sizes).map_err(failed)),
+            ring::Engine::IoUring => self.run_on(stop, |sizes| Ok(Uring::new(sizes)?)),
+        }
+    }
+
+    fn run_on<R: Ring + Send>(
+        &self,
+        stop: &AtomicBool,
+        ring: impl Fn(BufferSizes) -> Result<R, ServeError>,
+    ) -> Result<(), ServeError> {
+        let failed = |source| ServeError::Loop { address: self.address, source };
         let connections = AtomicUsize::new(0);
         let serial = self.config.serial.map(Serial::new);
         let mut workers = Vec::new();
         for _ in 0..self.config.threads.max(1) {
-            let worker = Worker::new(&self.config, &self.engine, &connections, serial.as_ref());
-            workers.push(worker.map_err(failed)?);
+            let ring = ring(buffer_sizes(&self.config))?;
+            let serial = serial.as_ref();
+            workers.push(Worker::new(ring, &self.config, &self.engine, &connections, serial));
         }
         let rings = workers.iter_mut().map(|worker| worker.ring.mailbox());
         let rings = rings.collect::<io::Result<Vec<_>>>().map_err(failed)?;
@@ -294,9 +313,9 @@ fn stand_still(faults: &FaultPlan, stop: &AtomicBool) {
 }
 
 /// One thread of the server.
-struct Worker<'a> {
+struct Worker<'a, R: Ring> {
     config: &'a Config,
-    ring: Epoll,
+    ring: R,
     engine: &'a Arc<Engine>,
     counters: Arc<Counters>,
     /// Connections of all threads.
@@ -313,20 +332,25 @@ struct Worker<'a> {
     faults: Option<&'a FaultPlan>,
 }
 
-impl<'a> Worker<'a> {
+/// Of each connection.
+fn buffer_sizes(config: &Config) -> BufferSizes {
+    // A frame, or the segments in which it comes.
+    let receive_max = Outgoing::size_max(config.frame_size_max + HEADER_SIZE);
+    BufferSizes { send: BUFFER_BYTES, receive: BUFFER_BYTES, receive_max }
+}
+
+impl<'a, R: Ring> Worker<'a, R> {
     fn new(
+        ring: R,
         config: &'a Config,
         engine: &'a Arc<Engine>,
         connections: &'a AtomicUsize,
         serial: Option<&'a Serial>,
-    ) -> io::Result<Self> {
-        // A frame, or the segments in which it comes.
-        let receive_max = Outgoing::size_max(config.frame_size_max + HEADER_SIZE);
+    ) -> Self {
         let faults = engine.faults.as_deref();
-        let sizes = BufferSizes { send: BUFFER_BYTES, receive: BUFFER_BYTES, receive_max };
-        Ok(Self {
+        Self {
             config,
-            ring: Epoll::new(sizes)?,
+            ring,
             engine,
             counters: engine.counters(),
             connections,
@@ -336,7 +360,7 @@ impl<'a> Worker<'a> {
             lingering: Vec::new(),
             delivery: Delivery::new(serial, faults),
             faults,
-        })
+        }
     }
 
     fn serve(&mut self, stop: &AtomicBool) -> io::Result<()> {

@@ -125,8 +125,8 @@ impl Lines<'_> {
             "user profile=diary.yaml ops(insert=1) n=2000 no-warmup -rate threads=20",
             "user profile=diary.yaml,hits.yaml ops(insert=1,latest=2,since=1,close=1,hits.insert=1,\
              hits.page=1) n=4000 no-warmup -rate threads=20 -pop seq=1..2000",
-            "user profile=diary.yaml ops(insert=1,latest=1) n=1000 no-warmup -rate threads=20 -mode \
-             native cql3 protocolVersion=5 compression=lz4",
+            "user profile=diary.yaml ops(insert=1,latest=1) n=1000 no-warmup -rate threads=20 \
+             -mode native cql3 protocolVersion=5 compression=lz4",
         ] {
             let ended = self.stress(line);
             assert_good(line, &ended);
