@@ -89,7 +89,7 @@ fn rank_by_power(items: u64, base: f64) -> u64 {
 }
 
 /// The same in a third of the time; None where rounding could make it another one: of 10^10 items
-/// once in some 20 000 draws.
+/// once in some 10 000 draws.
 #[inline]
 fn rank_by_products(items: u64, base: f64) -> Option<u64> {
     let square = |x: f64| x * x;
