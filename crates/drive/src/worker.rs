@@ -25,7 +25,7 @@ use ring::{ConnectionId, Event, Flush, Ring};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use units::{Nanos, clock};
+use units::{CpuId, CpuSet, Nanos, clock};
 use workload::Sampler;
 
 /// Operations that go out on one connection before the next one is taken, in an open loop.
@@ -41,6 +41,8 @@ const STOP_DRAIN_MAX: Nanos = Nanos::from_secs(2);
 
 pub(crate) struct Worker<R: Ring, W: Witness> {
     pub(crate) setup: Arc<Setup>,
+    /// It is pinned to this one.
+    cpu: CpuId,
     pub(crate) ring: R,
     pub(crate) operations: Operations<W>,
     /// Host by host, equally many to each.
@@ -93,6 +95,7 @@ fn ready_per_host(connections: &[Connection], own: u16) -> Vec<u16> {
 
 /// What a worker is made of, beside its ring.
 pub(crate) struct Parts<W: Witness> {
+    pub(crate) cpu: CpuId,
     pub(crate) operations: Operations<W>,
     pub(crate) in_flight_max: usize,
     pub(crate) window: Window,
@@ -113,6 +116,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         let key = vec![0; setup.encoder.plan().key_room()];
         let tables = setup.encoder.plan().tables.as_ref();
         let mut worker = Self {
+            cpu: parts.cpu,
             ring,
             operations: parts.operations,
             dirty: Vec::with_capacity(connections.len()),
@@ -197,6 +201,9 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         let now = clock::now();
         self.abandon(now);
         self.operations.tally.usage.inserts = self.measured.inserts().max(self.warm.inserts());
+        let own = std::iter::once(self.cpu).collect();
+        self.operations.tally.usage.moved =
+            units::cpus_of_current_thread().is_ok_and(|cpus: CpuSet| cpus != own);
         self.operations.tally.finish(clock::now(), self.ring.syscalls().total());
         Ok(self.operations.witness)
     }

@@ -64,7 +64,7 @@ pub(crate) const SYSTEM_KEYSPACES: [&str; 10] = [
     "system_virtual_schema",
 ];
 /// Keys that are looked for.
-const PROBES: u64 = 1000;
+pub(crate) const PROBES: u64 = 1000;
 
 /// Creates what is missing, decides whether to load, prepares on every host.
 pub(crate) fn prepare(

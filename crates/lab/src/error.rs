@@ -62,6 +62,12 @@ pub enum LabError {
          the trials that are to be measured again", table.display()
     )]
     RowsLost { table: PathBuf, lost: usize },
+    /// Trials that are done, and the file of their experiment, say different things.
+    #[error(
+        "trial {number} was measured by another experiment.toml: {what}; take the change back, or \
+         begin anew with wideload lab FILE.toml"
+    )]
+    Changed { number: u32, what: String },
     /// A trial's settings are refused.
     #[error("trial {number} ({factors}) cannot be made: {why}")]
     Refused { number: u32, factors: String, why: String },
@@ -297,6 +303,7 @@ impl LabError {
             | Self::NoExperiment { .. }
             | Self::NotBuilt { .. }
             | Self::RowsLost { .. }
+            | Self::Changed { .. }
             | Self::Refused { .. }
             | Self::ForeignTable { .. }
             | Self::ForeignRows { .. }

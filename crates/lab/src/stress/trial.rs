@@ -7,7 +7,7 @@ use crate::provision::{self, TargetChoice};
 use crate::scripted::{Rehearsal, Scripted};
 use crate::trial::{LoadChoice, Trial};
 use admin::Admin;
-use drive::{Amount, Arrivals, Load, TableName, Wait};
+use drive::{Amount, Arrivals, Engine, Load, TableName, Wait};
 use machine::{Machine, client_and_target_cpus, one_per_core};
 use record::Caveat;
 use serde_json::{Map, Value, json};
@@ -85,6 +85,7 @@ impl Client {
             settle: Nanos::ZERO,
             repeat: 1,
             connections: drive::connections(wanted.max(needed), workers),
+            engine: Engine::Epoll,
             wait: if shared { Wait::Sleep } else { Wait::Spin },
             protocol,
             // The grammar lets no other word pass.

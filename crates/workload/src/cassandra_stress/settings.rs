@@ -172,6 +172,8 @@ impl Reader {
                     ratios.push((kind, weight));
                 }
             }
+            // In whatever order they are given, they are told by their names.
+            ratios.sort_by_key(|(kind, _)| kind.name());
             if ratios.is_empty() {
                 let what = "Must specify at least one command with a non-zero ratio";
                 return Err(LineError::at(word, what, "Write ratio(read=1,write=1)."));

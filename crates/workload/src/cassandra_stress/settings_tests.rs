@@ -44,11 +44,11 @@ fn the_published_lines_mean_what_they_meant() {
          replication(strategy=NetworkTopologyStrategy, datacenter1=1)",
     );
     let Command::Mixed { ratios, clustering } = &mixed.command else { panic!() };
-    assert_eq!(ratios[..], [(Kind::Write, 2.0), (Kind::Read, 8.0)]);
+    assert_eq!(ratios[..], [(Kind::Read, 8.0), (Kind::Write, 2.0)]);
     assert_eq!(clustering.text, "GAUSSIAN(1..10)");
     assert_eq!(mixed.schema.keyspace, "ks1");
     assert_eq!(mixed.schema.strategy_options, [("datacenter1".into(), "1".into())]);
-    assert_eq!(mixed.command.running(), "[WRITE, READ]");
+    assert_eq!(mixed.command.running(), "[READ, WRITE]");
     // What creates nothing says so.
     assert!(mixed.notices.iter().any(|n| n.starts_with("-schema replication")), "{mixed:?}");
 }

@@ -92,6 +92,7 @@ pub(crate) fn trial_of(
         repeat: args.repeat,
         connections: drive::connections(wanted, workers / databases),
         wait,
+        engine: args.engine,
         consistency: args.consistency.into(),
         protocol: Protocol::new(args.protocol, args.compression).map_err(Exit::usage)?,
         timeout: args.timeout,

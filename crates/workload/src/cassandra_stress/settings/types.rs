@@ -85,7 +85,7 @@ pub enum Command {
     Single(Kind),
     /// Several, by weight, in runs of one kind.
     Mixed {
-        /// Kinds with their weights, as written.
+        /// Kinds with their weights, in the order of their names.
         ratios: Vec<(Kind, f64)>,
         /// Operations of a kind in a row, on each thread.
         clustering: Drawn,
