@@ -15,7 +15,7 @@ use crate::links::Links;
 use crate::operations::Operations;
 use crate::roster::Roster;
 use crate::router::Router;
-use crate::rows::{RowScratch, Unsendable};
+use crate::rows::RowScratch;
 use crate::run::{Health, Setup};
 use crate::slots::Slot;
 use crate::source::{Due, Window};
@@ -184,7 +184,9 @@ impl<R: Ring, W: Witness> Worker<R, W> {
                 self.stop(now);
             }
             self.issue(now);
-            self.drop_unsendable(now);
+            while let Some(index) = self.unsendable.pop() {
+                self.operations.finish(index, now, Outcome::Error);
+            }
             self.flush();
             self.expire(now);
             self.mend_connections(now);
@@ -375,16 +377,14 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             Some(scratch) => {
                 let into = (stream, scratch, out);
                 match self.setup.encoder.encode_rows(statement, &slot.draw, into) {
-                    Some(Ok((size, rows))) => {
+                    Ok((size, rows)) => {
                         slot.rows = rows;
                         size
                     }
-                    failed => {
-                        let why = failed.and_then(Result::err).unwrap_or(Unsendable::Empty);
+                    Err(why) => {
                         connection.streams.answered(stream);
                         self.setup.first_error.get_or_init(|| why.to_string());
-                        self.unsendable.push(index);
-                        return;
+                        return self.unsendable.push(index);
                     }
                 }
             }
@@ -394,14 +394,6 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         if !connection.dirty {
             connection.dirty = true;
             self.dirty.push(connection_index);
-        }
-    }
-
-    /// Ends operations that have no frame.
-    #[inline]
-    fn drop_unsendable(&mut self, now: Nanos) {
-        while let Some(index) = self.unsendable.pop() {
-            self.operations.finish(index, now, Outcome::Error);
         }
     }
 

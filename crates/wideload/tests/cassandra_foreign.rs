@@ -17,9 +17,9 @@ const PROFILE: &str = r#"
 keyspace: diary
 keyspace_definition: |
   CREATE KEYSPACE diary WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};
-table: entries
+table: notes
 table_definition: |
-  CREATE TABLE entries (
+  CREATE TABLE notes (
     writer text, kind blob, written timeuuid, day date, score decimal,
     title ascii, address inet, ratio double, share float, done boolean, number varint, at time,
     since timestamp, small smallint, tiny tinyint, id uuid, whole int, long bigint,
@@ -27,7 +27,7 @@ table_definition: |
     PRIMARY KEY ((writer, kind), written, day, score)
   ) WITH CLUSTERING ORDER BY (written DESC, day ASC, score ASC);
 extra_definitions:
-  - CREATE INDEX IF NOT EXISTS ON entries (title);
+  - CREATE INDEX IF NOT EXISTS ON notes (title);
 columnspec:
   - {name: written, cluster: fixed(5)}
   - {name: day, cluster: uniform(1..3)}
@@ -35,14 +35,14 @@ columnspec:
 insert: {partitions: uniform(1..3), select: fixed(1)/2, batchtype: UNLOGGED}
 queries:
   latest:
-    cql: select * from entries where writer = ? and kind = ? limit 10
+    cql: select * from notes where writer = ? and kind = ? limit 10
     fields: samerow
   since:
-    cql: select title from entries where writer = ? and kind = ? and written >= ?
+    cql: select title from notes where writer = ? and kind = ? and written >= ?
     consistencyLevel: QUORUM
   close:
     cql: >
-      update entries set done = ? where writer = ? and kind = ? and written = ? and day = ? and
+      update notes set done = ? where writer = ? and kind = ? and written = ? and day = ? and
       score = ? if whole > 0
     fields: samerow
     serialConsistencyLevel: LOCAL_SERIAL
