@@ -215,7 +215,8 @@ fn statements_run_beforehand_and_what_is_refused_is_listed() {
     let rig = Rig::new();
     let ddl = "CREATE KEYSPACE k3 WITH replication = {'class': 'SimpleStrategy', \
                'replication_factor': 1}; -- first\n\
-               CREATE TABLE k3.standard1 (key blob PRIMARY KEY, \"C0\" blob) WITH COMPACT STORAGE;\n\
+               CREATE TABLE k3.standard1 (key blob PRIMARY KEY, \"C0\" blob) \
+               WITH COMPACT STORAGE;\n\
                CREATE TABLE k3.standard1 (key blob PRIMARY KEY, \"C0\" blob, more text);";
     fs::write(rig.home.at("own.cql"), ddl).unwrap();
     let port = format!("native={}", rig.serve.address.port());
