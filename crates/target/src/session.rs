@@ -137,10 +137,10 @@ impl Session {
     #[must_use]
     pub fn new(engine: Arc<Engine>, counters: Arc<Counters>, limits: SessionLimits) -> Self {
         counters.add(Counter::Connections, 1);
-        let mode = match (&engine.faults, engine.config.storage) {
+        let mode = match (&engine.faults, &engine.config.storage) {
             (Some(plan), _) => Mode::Faulty(Box::new(Fates::new(plan))),
             (None, Storage::Null) => Mode::Mock,
-            (None, Storage::Memory) => Mode::Plain,
+            (None, Storage::Memory | Storage::Lsm(_)) => Mode::Plain,
         };
         Self {
             engine,
