@@ -8,6 +8,7 @@ mod rig;
 
 use rig::cassandra::Cluster;
 use rig::original::Original;
+use rig::serve::control;
 use rig::{Ended, Home};
 use std::fs;
 use std::time::Duration;
@@ -72,6 +73,7 @@ fn published_lines_run_on_cassandra() {
     let lines = Lines { home: &home, cluster, host };
     lines.of_cassandra_stress();
     lines.of_profiles();
+    lines.on_a_table_made_beforehand();
     lines.of_ycsb();
     if let Some(original) = Original::get() {
         lines.beside(&original);
@@ -134,6 +136,49 @@ impl Lines<'_> {
             let rows = ended.stdout.lines().find(|line| line.starts_with("Row rate")).unwrap();
             assert!(!rows.contains("latest: 0 row/s"), "{line}: {ended:?}");
         }
+    }
+
+    /// The table of 003: what this Cassandra takes of it is there, what it refuses is listed.
+    fn on_a_table_made_beforehand(&self) {
+        let columns = "(key blob PRIMARY KEY, \"C0\" blob, \"C1\" blob, \"C2\" blob, \"C3\" blob, \
+                       \"C4\" blob) WITH COMPACT STORAGE";
+        let options = "AND bloom_filter_fp_chance = 0.01 AND caching = {'keys': 'ALL', \
+                       'rows_per_partition': 'ALL'} AND crc_check_chance = 1.0";
+        let ddl = format!(
+            "-- as published\n\
+             CREATE KEYSPACE ks3 WITH replication = {{'class': 'NetworkTopologyStrategy', \
+             'datacenter1': '1'}};\n\
+             CREATE TABLE ks3.standard1 {columns} {options} AND dclocal_read_repair_chance = 0.1;\n\
+             CREATE TABLE ks3.standard1 {columns} {options};\n"
+        );
+        fs::write(self.home.at("003.cql"), ddl).unwrap();
+        let line = "write n=1000 no-warmup -rate threads=10 -schema keyspace=ks3 -node";
+        let words: Vec<&str> = line.split(' ').collect();
+        let own = ["cassandra-stress", "--ddl", "003.cql"];
+        let all = [&own, &words[..], &[&self.host]].concat();
+        let ended = self.cluster.start(&all).wait(Duration::from_secs(120));
+        assert_good(line, &ended);
+        let refused: Vec<_> = ended.stderr.lines().filter(|l| l.starts_with("--ddl: ")).collect();
+        assert_eq!(refused.len(), 1, "{ended:?}");
+        assert!(refused[0].contains("dclocal_read_repair_chance"), "{ended:?}");
+        let mut control = control(self.cluster.instances[0].address);
+        let table = "FROM system_schema.tables WHERE keyspace_name = 'ks3' AND table_name = \
+                     'standard1'";
+        let mut cell = |column: &str| {
+            let rows = control.query(&format!("SELECT {column} {table}")).unwrap();
+            String::from_utf8_lossy(rows[0][0].as_deref().unwrap_or_default()).into_owned()
+        };
+        assert!(cell("caching").contains("rows_per_partition"), "{}", cell("caching"));
+        assert_eq!(cell("caching").matches("ALL").count(), 2, "{}", cell("caching"));
+        // Every other table is compound.
+        assert!(!cell("flags").contains("compound"), "{}", cell("flags"));
+        assert_good(
+            "reads",
+            &self.stress(
+                "read n=1000 no-warmup -rate threads=10 -pop seq=1..1000 \
+                                           -schema keyspace=ks3",
+            ),
+        );
     }
 
     /// The core workloads in the order that YCSB gives them: those that insert come last.

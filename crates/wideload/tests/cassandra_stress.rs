@@ -211,6 +211,31 @@ fn warm_up_truncate_lookback_and_an_empty_run() {
 }
 
 #[test]
+fn statements_run_beforehand_and_what_is_refused_is_listed() {
+    let rig = Rig::new();
+    let ddl = "CREATE KEYSPACE k3 WITH replication = {'class': 'SimpleStrategy', \
+               'replication_factor': 1}; -- first\n\
+               CREATE TABLE k3.standard1 (key blob PRIMARY KEY, \"C0\" blob) \
+               WITH COMPACT STORAGE;\n\
+               CREATE TABLE k3.standard1 (key blob PRIMARY KEY, \"C0\" blob, more text);";
+    fs::write(rig.home.at("own.cql"), ddl).unwrap();
+    let port = format!("native={}", rig.serve.address.port());
+    let line = "write n=100 no-warmup -rate threads=4 -col n=fixed(1) -schema keyspace=k3";
+    let words: Vec<&str> = line.split(' ').collect();
+    let own = ["cassandra-stress", "--ddl", "own.cql"];
+    let target = ["-node", "127.0.0.1", "-port", &port];
+    let ended = rig.home.run(&[&own, &words[..], &target].concat());
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let told: Vec<_> = ended.stderr.lines().filter(|l| l.starts_with("--ddl: ")).collect();
+    assert!(matches!(told[..], [line] if line.contains("COMPACT STORAGE")), "{ended:?}");
+    let more = rig.serve.control().query("SELECT more FROM k3.standard1").unwrap();
+    assert_eq!(more.len(), 100, "the table is the one that was made beforehand");
+    let own = ["explain", "--ddl", "own.cql", "cassandra-stress"];
+    let explained = rig.home.run(&[&own, &words[..]].concat());
+    assert!(explained.stdout.contains("ddl          CREATE KEYSPACE k3"), "{explained:?}");
+}
+
+#[test]
 fn steps_and_uncertainty_end() {
     let rig = Rig::new();
     rig.good("write n=500 no-warmup -rate threads=4 -pop seq=1..500");

@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
+use workload::cassandra_stress;
 use workload::ycsb::{self, Properties};
 use workload::{Draw, Phase, Plan, Sampler};
 
@@ -282,4 +283,71 @@ fn field_lengths_follow_their_distribution() {
     let given = |first: f64| normalised(vec![0.0, first, 20.0, 0.0, 109.0 - first - 20.0]);
     let seen = lengths(&["fieldlengthdistribution=histogram", &file], 0, 10, 5);
     assert_fits(&seen, &given(31.0), &given(30.0));
+}
+
+/// Shares of the seeds 1 to `most` that `-pop dist=` draws when `below(x)` is the probability that
+/// the real number is below x: cut to whole numbers, and those beyond an end are at it.
+fn cut_and_clamped(most: u64, below: impl Fn(f64) -> f64) -> Vec<f64> {
+    let up_to = |seed: u64| if seed < most { below(seed as f64 + 1.0) } else { 1.0 };
+    (1..=most).map(|seed| up_to(seed) - if seed > 1 { up_to(seed - 1) } else { 0.0 }).collect()
+}
+
+/// P(x) of the standard normal distribution, by Simpson's rule from 0 on.
+fn normal(x: f64) -> f64 {
+    let steps = 2000;
+    let width = x / f64::from(steps);
+    let density = |x: f64| (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    let inner = (1..steps).map(|i| {
+        let weight = if i % 2 == 1 { 4.0 } else { 2.0 };
+        weight * density(f64::from(i) * width)
+    });
+    0.5 + (density(0.0) + inner.sum::<f64>() + density(x)) * width / 3.0
+}
+
+#[test]
+fn seeds_of_cassandra_stress_follow_their_distribution() {
+    const MOST: u64 = 2000;
+    // Seeds of two workers together, each with a stream of its own.
+    let drawn = |spec: &str| {
+        let line = format!("read -pop dist={spec}");
+        let (plan, _) = cassandra_stress::native(&line, 1, 1, &|_| Err(String::new())).unwrap();
+        let plan = Arc::new(plan);
+        let of = |worker| {
+            let sampler = Sampler::new(plan.clone(), Phase::Run, 20_261_122, worker, 2);
+            draws(sampler, 200_000).map(|draw| draw.key - 1).collect::<Vec<_>>()
+        };
+        let (first, second) = (of(0), of(1));
+        assert_ne!(first, second, "{spec}: workers draw for themselves");
+        count(MOST as usize, first.into_iter().chain(second))
+    };
+    let uniform = cut_and_clamped(MOST, |x| (x - 1.0) / MOST as f64);
+    let tilted = (0..MOST).map(|n| 1.0 + 0.2 * (n as f64 / MOST as f64)).collect();
+    assert_fits(&drawn("uniform(1..2000)"), &uniform, &normalised(tilted));
+
+    // Mean and deviation as given; else the middle, and a third of what lies to each side.
+    let gaussian =
+        |mean, deviation| cut_and_clamped(MOST, move |x: f64| normal((x - mean) / deviation));
+    let narrow = drawn("gaussian(1..2000,1000,100)");
+    assert_fits(&narrow, &gaussian(1000.0, 100.0), &gaussian(1001.0, 102.0));
+    let wide = drawn("gaussian(1..2000)");
+    let third = 1999.0 / 2.0 / 3.0;
+    assert_fits(&wide, &gaussian(1000.5, third), &gaussian(1000.5, third * 1.05));
+    // Many draws fall beyond an end.
+    let piled = drawn("gaussian(1..2000,100,150)");
+    assert!(piled[0] > 90_000, "a quarter of all: {}", piled[0]);
+    assert_fits(&piled, &gaussian(100.0, 150.0), &gaussian(106.0, 150.0));
+
+    // P(x <= 1999) = 1 - sqrt(1 / 1999), and beyond is at the end.
+    let range = (MOST - 1) as f64;
+    let decay = range.sqrt().ln();
+    let exponential =
+        |rate: f64| cut_and_clamped(MOST, move |x| -(-(x - 1.0) / range * rate).exp_m1());
+    assert_fits(&drawn("exp(1..2000)"), &exponential(decay), &exponential(decay * 1.06));
+    let extreme = |shape: f64| {
+        let scale = range / decay.powf(1.0 / shape);
+        cut_and_clamped(MOST, move |x| -(-((x - 1.0) / scale).powf(shape)).exp_m1())
+    };
+    assert_fits(&drawn("extreme(1..2000,2)"), &extreme(2.0), &extreme(2.1));
+    let inverted: Vec<f64> = exponential(decay).into_iter().rev().collect();
+    assert_fits(&drawn("~exp(1..2000)"), &inverted, &exponential(decay));
 }
