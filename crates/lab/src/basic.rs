@@ -88,6 +88,49 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What a job would do, in words.
+#[must_use]
+pub fn explain(job: &Job, basic: BasicBinding) -> String {
+    let mut text = String::new();
+    let mut line = |what: &str, value: String| text += &format!("{what:<12} {value}\n");
+    let plan = &job.workload.plan;
+    line("connect", "to nothing: the binding basic prints operations and drives none".to_owned());
+    let operations = operations(plan, job.command);
+    for operation in operations {
+        line("operation", format!("{} {:.4} %", operation.name, operation.weight * 100.0));
+    }
+    let used = operations.iter().flat_map(|operation| &operation.steps);
+    let mut statements: Vec<_> = used
+        .flat_map(|step| step.first_statement..step.first_statement + step.choices)
+        .filter_map(|index| plan.statements.get(index))
+        .map(|statement| Text::form(plan, statement))
+        .collect();
+    statements.dedup();
+    let what = if basic.verbose { "print" } else { "draw" };
+    statements.into_iter().for_each(|form| line(what, form));
+    if basic.delay_ms > 0 {
+        let up_to = if basic.random_delay { "less than " } else { "" };
+        line("wait", format!("{up_to}{} ms before each", basic.delay_ms));
+    }
+    let settings = &job.workload.settings;
+    let rate = settings.rate_ops_s.map(|rate| format!(" at {rate}/s in all"));
+    let most = settings.duration_s.map(|seconds| format!(", at most {seconds} s"));
+    let amount = job.operations.map_or("operations without end".to_owned(), |operations| {
+        format!("{operations} operations")
+    });
+    let (rate, most) = (rate.unwrap_or_default(), most.unwrap_or_default());
+    line("drive", format!("{} threads{rate}, {amount}{most}", job.threads));
+    text
+}
+
+/// Operations of a phase.
+fn operations(plan: &Plan, command: Command) -> &[Operation] {
+    match command {
+        Command::Load => &plan.load,
+        Command::Run => &plan.run,
+    }
+}
+
 /// Draws and prints the operations of a job.
 ///
 /// # Errors
@@ -102,10 +145,7 @@ pub fn run(
         return Err(BasicError::Threads { threads: job.threads });
     }
     let plan = Arc::new(job.workload.plan.clone());
-    let operations = match job.command {
-        Command::Load => &plan.load,
-        Command::Run => &plan.run,
-    };
+    let operations = operations(&plan, job.command);
     let names = op_names(operations);
     let parts: Vec<_> = names.iter().map(|names| names.parts.len()).collect();
     let shared = Shared {
@@ -348,6 +388,21 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
+    /// Its lines without key and values.
+    fn form(plan: &Plan, statement: &Statement) -> String {
+        let table = &plan.schema.table;
+        let columns = statement.columns.iter().map(|&i| &plan.schema.columns[i][..]);
+        let names: String = columns.clone().map(|name| format!("{name} ")).collect();
+        let values: String = columns.map(|name| format!("{name}=VALUE ")).collect();
+        let read = if statement.by_name { &names[..] } else { "<all fields>" };
+        match statement.action {
+            Action::Read => format!("READ {table} KEY [ {read}]"),
+            Action::Scan => format!("SCAN {table} KEY LENGTH [ {read}]"),
+            Action::Update => format!("UPDATE {table} KEY [ {values}]"),
+            Action::Insert => format!("INSERT {table} KEY [ {values}]"),
+        }
+    }
+
     /// The line of an operation, and what it is told apart by.
     fn of(&mut self, statement: &Statement, draw: &Draw, table: &str) -> (String, String) {
         let key = String::from_utf8_lossy(self.key).into_owned();

@@ -1,14 +1,15 @@
 //! What a trial would do, in words and statements, without doing it.
 
-use crate::data::volume;
+use crate::data::{PROBES, volume};
 use crate::provision::{TargetChoice, reference_argv};
 use crate::scripted::{Rehearsal, Scripted};
-use crate::trial::{LoadChoice, Trial};
+use crate::trial::{Foreign, LoadChoice, Trial};
 use drive::{Amount, Arrivals, create_keyspace, create_table, statement_texts};
 use stage::cassandra::{Options, heap_of};
 use std::fmt::Write as _;
 use std::path::Path;
 use units::{CpuSet, Nanos};
+use workload::{Creation, Operation, Tables};
 
 /// The text of `--dry-run`.
 #[must_use]
@@ -33,6 +34,10 @@ pub fn explain(trial: &Trial) -> String {
     let plan = &trial.plan;
     if let Some(scripted) = &trial.scripted {
         scripted_in_words(trial, scripted, &mut line);
+    } else if let Some(tables) = &plan.tables {
+        tables_in_words(tables, &mut line);
+    } else if let Some(foreign) = trial.foreign {
+        foreign_in_words(trial, foreign, &mut line);
     } else if trial.load_choice != LoadChoice::Skip {
         line("create", create_keyspace(&trial.table, &trial.replication));
         line("create", create_table(plan, &trial.table));
@@ -42,9 +47,7 @@ pub fn explain(trial: &Trial) -> String {
     for statement in statement_texts(plan, &trial.table) {
         line("prepare", statement);
     }
-    for operation in trial.operations() {
-        line("operation", format!("{} {:.4} %", operation.name, operation.weight * 100.0));
-    }
+    trial.operations().iter().for_each(|operation| line("operation", in_words(operation)));
     if trial.settle > Nanos::ZERO && !matches!(trial.target, TargetChoice::Reference { .. }) {
         line("settle", format!("at most {} before each trial, as far as it is ours", trial.settle));
     }
@@ -78,21 +81,64 @@ pub fn explain(trial: &Trial) -> String {
     text
 }
 
+fn in_words(operation: &Operation) -> String {
+    let steps: Vec<_> = operation.steps.iter().map(|step| step.name).collect();
+    let steps = match steps[..] {
+        [_, _, ..] => format!(": {}", steps.join(", then ")),
+        _ => String::new(),
+    };
+    format!("{} {:.4} %{steps}", operation.name, operation.weight * 100.0)
+}
+
+/// What becomes of the table of another tool before it is driven.
+fn foreign_in_words(trial: &Trial, foreign: Foreign, line: &mut dyn FnMut(&str, String)) {
+    let table = create_table(&trial.plan, &trial.table);
+    if foreign.creates {
+        line("create", create_keyspace(&trial.table, &trial.replication));
+        line("create", table);
+    } else {
+        line("expect", format!("{}, as by {table}", trial.table.quoted()));
+    }
+    let loaded = trial.plan.keys.loaded;
+    match foreign.loads {
+        true => line("load", format!("{}, which is what is driven", volume(&trial.plan, loaded))),
+        false => line("look for", format!("{} of the {loaded} rows", loaded.min(PROBES))),
+    }
+}
+
 /// What a foreign command does before it is measured.
 fn scripted_in_words(trial: &Trial, scripted: &Scripted, line: &mut dyn FnMut(&str, String)) {
     scripted.ddl.iter().for_each(|statement| line("ddl", statement.clone()));
     scripted.create.iter().for_each(|statement| line("create", statement.clone()));
+    if let Some(tables) = trial.plan.tables.as_ref().filter(|_| scripted.creates_tables) {
+        tables_in_words(tables, line);
+    }
     for rehearsal in &scripted.rehearsals {
         let Rehearsal { operation, ops, threads } = *rehearsal;
-        let name = trial.plan.run.get(operation).map_or("", |operation| operation.name);
+        let name = trial.plan.run.get(operation).map_or("", |operation| &operation.name[..]);
         line("warm up", format!("{ops} operations {name} by {threads} threads"));
     }
-    if scripted.truncate {
-        line("empty", format!("TRUNCATE {}", trial.table.quoted()));
+    for table in &scripted.truncate {
+        line("empty", format!("TRUNCATE {table}"));
     }
     if scripted.first_failure_ends {
         line("failures", "the first operation that fails for good ends the run".to_owned());
     }
+}
+
+/// What makes tables.
+fn tables_in_words(tables: &Tables, line: &mut dyn FnMut(&str, String)) {
+    for table in &tables.tables {
+        let Creation { keyspace, table: definition, extra } = &table.creation;
+        keyspace.iter().for_each(|statement| line("create", one_line(statement)));
+        line("use", table.keyspace.clone());
+        definition.iter().chain(extra).for_each(|statement| line("create", one_line(statement)));
+    }
+}
+
+/// A statement without its line ends.
+fn one_line(statement: &str) -> String {
+    statement.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn cassandra_in_words(

@@ -9,7 +9,7 @@
 
 use crate::faults::{Fate, FaultPlan, Random};
 use crate::serial::Serial;
-use ring::{ConnectionId, Epoll, Ring};
+use ring::{ConnectionId, Ring};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::{Nanos, clock};
@@ -117,7 +117,7 @@ impl<'a> Delivery<'a> {
     /// Puts bytes into a connection's send buffer, or where its pieces are taken from.
     pub(crate) fn put(
         &mut self,
-        ring: &mut Epoll,
+        ring: &mut impl Ring,
         connection: ConnectionId,
         outbox: &mut Outbox,
         bytes: &[u8],
@@ -143,7 +143,7 @@ impl<'a> Delivery<'a> {
     /// Puts the next piece of a connection's rest into its send buffer.
     pub(crate) fn piece(
         &mut self,
-        ring: &mut Epoll,
+        ring: &mut impl Ring,
         connection: ConnectionId,
         outbox: &mut Outbox,
     ) {

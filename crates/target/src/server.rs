@@ -19,7 +19,7 @@ use crate::faults::{self, Fault, FaultPlan, Faults};
 use crate::serial::Serial;
 use crate::session::{After, Session, SessionLimits};
 use crate::store::Disk;
-use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring};
+use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring, Unavailable, Uring};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -56,6 +56,8 @@ pub struct Config {
     pub serial: Option<Nanos>,
     /// Greatest version of the protocol that is spoken: 4 or 5.
     pub protocol_max: u8,
+    /// How its threads talk to the kernel.
+    pub io: ring::Engine,
     /// What goes wrong on purpose.
     pub faults: Faults,
 }
@@ -77,6 +79,7 @@ impl Config {
             clock: Clock::System,
             serial: None,
             protocol_max: VERSION_5,
+            io: ring::Engine::Epoll,
             faults: Faults::default(),
         }
     }
@@ -93,6 +96,9 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
+    /// There is no such way of talking to the kernel here.
+    #[error(transparent)]
+    Io(#[from] Unavailable),
     /// There is no engine to serve.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -182,12 +188,25 @@ impl Server {
     /// stopped then.
     pub fn run(self, stop: &AtomicBool) -> Result<(), ServeError> {
         let failed = |source| ServeError::Loop { address: self.address, source };
+        match self.config.io {
+            ring::Engine::Epoll => self.run_on(stop, |sizes| Epoll::new(sizes).map_err(failed)),
+            ring::Engine::IoUring => self.run_on(stop, |sizes| Ok(Uring::new(sizes)?)),
+        }
+    }
+
+    fn run_on<R: Ring + Send>(
+        &self,
+        stop: &AtomicBool,
+        ring: impl Fn(BufferSizes) -> Result<R, ServeError>,
+    ) -> Result<(), ServeError> {
+        let failed = |source| ServeError::Loop { address: self.address, source };
         let connections = AtomicUsize::new(0);
         let serial = self.config.serial.map(Serial::new);
         let mut workers = Vec::new();
         for _ in 0..self.config.threads.max(1) {
-            let worker = Worker::new(&self.config, &self.engine, &connections, serial.as_ref());
-            workers.push(worker.map_err(failed)?);
+            let ring = ring(buffer_sizes(&self.config))?;
+            let serial = serial.as_ref();
+            workers.push(Worker::new(ring, &self.config, &self.engine, &connections, serial));
         }
         let rings = workers.iter_mut().map(|worker| worker.ring.mailbox());
         let rings = rings.collect::<io::Result<Vec<_>>>().map_err(failed)?;
@@ -301,9 +320,9 @@ fn stand_still(faults: &FaultPlan, stop: &AtomicBool) {
 }
 
 /// One thread of the server.
-struct Worker<'a> {
+struct Worker<'a, R: Ring> {
     config: &'a Config,
-    ring: Epoll,
+    ring: R,
     engine: &'a Arc<Engine>,
     counters: Arc<Counters>,
     /// Connections of all threads.
@@ -322,20 +341,25 @@ struct Worker<'a> {
     disk: Option<&'a Disk>,
 }
 
-impl<'a> Worker<'a> {
+/// Of each connection.
+fn buffer_sizes(config: &Config) -> BufferSizes {
+    // A frame, or the segments in which it comes.
+    let receive_max = Outgoing::size_max(config.frame_size_max + HEADER_SIZE);
+    BufferSizes { send: BUFFER_BYTES, receive: BUFFER_BYTES, receive_max }
+}
+
+impl<'a, R: Ring> Worker<'a, R> {
     fn new(
+        ring: R,
         config: &'a Config,
         engine: &'a Arc<Engine>,
         connections: &'a AtomicUsize,
         serial: Option<&'a Serial>,
-    ) -> io::Result<Self> {
-        // A frame, or the segments in which it comes.
-        let receive_max = Outgoing::size_max(config.frame_size_max + HEADER_SIZE);
+    ) -> Self {
         let faults = engine.faults.as_deref();
-        let sizes = BufferSizes { send: BUFFER_BYTES, receive: BUFFER_BYTES, receive_max };
-        Ok(Self {
+        Self {
             config,
-            ring: Epoll::new(sizes)?,
+            ring,
             engine,
             counters: engine.counters(),
             connections,
@@ -346,7 +370,7 @@ impl<'a> Worker<'a> {
             delivery: Delivery::new(serial, faults),
             faults,
             disk: engine.disk.as_deref(),
-        })
+        }
     }
 
     fn serve(&mut self, stop: &AtomicBool) -> io::Result<()> {

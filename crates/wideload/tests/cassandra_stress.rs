@@ -168,7 +168,7 @@ fn the_lines_of_003_run() {
         "mixed ratio(write=2,read=8) no-warmup n=9000 -rate threads=400 {mode} {gaussian} {schema}"
     );
     let mixed = rig.good(&mixed);
-    assert!(mixed.stdout.contains("Running [WRITE, READ] with 400 threads"), "{mixed:?}");
+    assert!(mixed.stdout.contains("Running [READ, WRITE] with 400 threads"), "{mixed:?}");
     let last = |name| rows(&mixed, name).last().unwrap()[0];
     let (writes, reads, total) = (last("WRITE"), last("READ"), last("total"));
     assert_eq!((writes + reads, total), (9000.0, 9000.0));

@@ -142,6 +142,77 @@ fn load_and_run_at_a_target() {
 }
 
 #[test]
+fn a_line_is_explained_and_nothing_is_done() {
+    let (home, serve) = served();
+    let before = serve.executed();
+    let explained = |text: &str| {
+        let words = line(&serve, text);
+        let ended = done(&home, &[&["explain".to_owned()], &words[..]].concat());
+        assert!(ended.stderr.is_empty(), "{ended:?}");
+        ended.stdout
+    };
+    let says = |text: &str, parts: &[String]| {
+        for part in parts {
+            assert!(text.contains(&format!("{part}\n")), "{part}: {text}");
+        }
+    };
+    let of = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>();
+    let fields: Vec<_> = (0..10).map(|n| format!("field{n}")).collect();
+    let columns = fields.iter().map(|name| format!("{name} text")).collect::<Vec<_>>().join(", ");
+    let table = format!("ycsb.usertable (y_id text PRIMARY KEY, {columns})");
+    let load = explained("load cassandra-cql -P a -threads 8 --create");
+    assert!(load.contains(&format!("create       CREATE TABLE IF NOT EXISTS {table}")), "{load}");
+    let insert = format!(
+        "prepare      INSERT INTO ycsb.usertable (y_id, {}) VALUES ({}?)",
+        fields.join(", "),
+        "?, ".repeat(10)
+    );
+    says(&load, &of(&[&insert, "operation    insert 100.0000 %"]));
+    assert!(load.contains("drive        closed loop, 8 threads; warm 0s, then every key once"));
+    let run = explained(
+        "run cassandra-cql -P a -threads 8 -target 500 -p updateproportion=0 -p unknown=1 \
+         -p readmodifywriteproportion=0.5 -p cassandra.readconsistencylevel=ONE",
+    );
+    assert!(run.contains("expect       ycsb.usertable, as by CREATE TABLE"), "{run}");
+    assert!(!run.contains("\ncreate ") && !run.contains("\nload "), "{run}");
+    says(
+        &run,
+        &of(&[
+            "look for     1000 of the 1000 rows",
+            "operation    read 50.0000 %",
+            "operation    read-modify-write 50.0000 %: read, then update",
+            &format!(
+                "prepare      SELECT y_id, {} FROM ycsb.usertable WHERE y_id = ? LIMIT 1",
+                fields.join(", ")
+            ),
+            "prepare      UPDATE ycsb.usertable SET field9 = ? WHERE y_id = ?",
+        ]),
+    );
+    for part in
+        ["constant arrivals at 500/s, at most 8 in flight", "then 1000 operations", "unknown"]
+    {
+        assert!(run.contains(part), "{part}: {run}");
+    }
+    assert_eq!(serve.executed(), before, "nothing was done");
+    assert!(!home.at("runs").exists());
+
+    let basic = ["explain", "ycsb", "run", "basic", "-P", "a", "-p", "basicdb.simulatedelay=5"];
+    let text = done(&home, &basic.map(str::to_owned)).stdout;
+    says(
+        &text,
+        &of(&[
+            "operation    update 50.0000 %",
+            "print        READ usertable KEY [ <all fields>]",
+            "print        UPDATE usertable KEY [ field9=VALUE ]",
+            "wait         less than 5 ms before each",
+            "drive        1 threads, 1000 operations",
+        ]),
+    );
+    let unknown = home.run(&["explain", "ycsb", "run", "mongodb", "-P", "a"]);
+    assert_eq!(unknown.status, Some(2), "{unknown:?}");
+}
+
+#[test]
 fn a_schedule_intended_times_histogram_logs_and_json() {
     let (home, serve) = served();
     done(&home, &line(&serve, "load cassandra-cql -P a --create -threads 4"));

@@ -188,6 +188,23 @@ impl Running<'_> {
         places::moved(&self.trial.places, &found)
     }
 
+    /// What is missing in the logs of the instances is told, for nobody looks for it there.
+    pub(super) fn logs_cut(provisioned: &Provisioned, manifest: &mut Manifest) -> Option<Caveat> {
+        let lost = provisioned.log_lines_lost();
+        if lost == 0 {
+            return None;
+        }
+        if let Value::Object(facts) = &mut manifest.target {
+            facts.insert("log_lines_lost".to_owned(), lost.into());
+        }
+        let text = format!(
+            "{lost} lines that the target printed are in no log: it was full, or could not be \
+             written."
+        );
+        let cure = "Have it log less, and see that --out has space.";
+        Some(Caveat::new("logs-cut", text).cure(cure))
+    }
+
     fn load(
         &mut self,
         ready: &Ready,

@@ -119,7 +119,12 @@ impl Parser<'_> {
         self.sign("(")?;
         loop {
             self.table_element(&mut create)?;
-            if !self.take_sign(",")? {
+            // Between two commas, and behind the last, there may be nothing.
+            let mut commas = 0;
+            while self.take_sign(",")? {
+                commas += 1;
+            }
+            if commas == 0 {
                 self.sign(")")?;
                 break;
             }

@@ -94,6 +94,12 @@ fn schema_statements() {
     assert!(create.columns[3].is_static);
     assert!(matches!(&create.columns[5].type_name, TypeName::Tuple(t) if t.len() == 3));
     assert_eq!(create.options.len(), 2);
+    let Statement::CreateTable(create) =
+        ok("CREATE TABLE t (k blob PRIMARY KEY,\n, a int, , b int,)")
+    else {
+        panic!("not a create")
+    };
+    assert_eq!(create.columns.len(), 3, "nothing between two commas is no column");
     ok("CREATE KEYSPACE k WITH replication = {'class':'SimpleStrategy','replication_factor':1} \
         AND durable_writes = true");
     ok("ALTER TABLE t ADD (x int, y text)");

@@ -1,6 +1,7 @@
 //! `wideload explain`: what a foreign command line would do, without doing it.
 
 use super::cassandra_stress::{ClientFlags, asked, refused};
+use super::ycsb;
 use crate::exit::Exit;
 use crate::output;
 use anyhow::anyhow;
@@ -9,8 +10,9 @@ use std::process::ExitCode;
 use workload::cassandra_stress::Asked;
 
 const EXAMPLES: &str = "\
-Example:
-  wideload explain cassandra-stress write n=1M -rate threads=64 -node 10.0.0.5";
+Examples:
+  wideload explain cassandra-stress write n=1M -rate threads=64 -node 10.0.0.5
+  wideload explain ycsb run cassandra-cql -P workloads/workloada -p hosts=10.0.0.5";
 
 /// Say what a command line of another tool would do, statement by statement, and do nothing.
 #[derive(Debug, clap::Args)]
@@ -18,7 +20,7 @@ Example:
 pub(crate) struct Args {
     #[command(flatten)]
     client: ClientFlags,
-    /// The tool's name, cassandra-stress, and its command line
+    /// The tool's name, cassandra-stress or ycsb, and its command line
     #[arg(
         value_name = "COMMAND",
         required = true,
@@ -34,10 +36,20 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         None => ("", &[][..]),
     };
     let name = std::path::Path::new(tool).file_name().and_then(|name| name.to_str());
-    if name != Some("cassandra-stress") {
-        let cure = "give cassandra-stress and its command line";
-        return Err(Exit::usage(anyhow!("'{tool}' is no tool that is known here: {cure}")));
+    match name {
+        Some("cassandra-stress") => cassandra_stress(args, line),
+        Some("ycsb" | "ycsb.sh") => {
+            output::print(&ycsb::explain(line)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => {
+            let cure = "give cassandra-stress or ycsb and its command line";
+            Err(Exit::usage(anyhow!("'{tool}' is no tool that is known here: {cure}")))
+        }
     }
+}
+
+fn cassandra_stress(args: &Args, line: &[String]) -> Result<ExitCode, Exit> {
     match asked(line, args.client.compat()) {
         Ok(Asked::Run(settings)) => {
             let client = args.client.client(line)?;

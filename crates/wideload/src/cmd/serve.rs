@@ -3,6 +3,7 @@
 use crate::exit::Exit;
 use crate::signals;
 use anyhow::anyhow;
+use drive::Engine;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -75,6 +76,9 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u8).range(4..=5)
     )]
     protocol_max: u8,
+    /// How its threads talk to the kernel: epoll, or io-uring from Linux 6.0 on
+    #[arg(long, value_name = "ENGINE", default_value = "epoll")]
+    engine: Engine,
     #[command(flatten)]
     wrong: Wrong,
 }
@@ -162,6 +166,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         memory_max: args.memory_max,
         serial: args.serial,
         protocol_max: args.protocol_max,
+        io: args.engine,
         faults: faults.clone(),
         ..Config::new(args.listen)
     };

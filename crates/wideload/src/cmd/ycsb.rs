@@ -50,8 +50,7 @@ pub(crate) struct Args {
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let current = Current::default();
     let stop = signals::stop_flag(&current).map_err(Exit::environment)?;
-    let line = Line::parse(&args.words).map_err(|e| Exit::usage(JobError::from(e)))?;
-    let job = Job::read(&line).map_err(Exit::usage)?;
+    let (line, job) = asked(&args.words)?;
     let shown: Vec<_> = args.words.iter().map(|word| redacted(word)).collect();
     say(&format!("Command line: {}", shown.join(" ")));
     job.notices.iter().for_each(|notice| say(&format!("notice: {notice}")));
@@ -79,6 +78,26 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         Verdict::Interrupted => ExitCode::from(130),
         Verdict::Failed | Verdict::Running => ExitCode::from(1),
     })
+}
+
+/// Reads a line with its files.
+fn asked(words: &[String]) -> Result<(Line, Job), Exit> {
+    let line = Line::parse(words).map_err(|e| Exit::usage(JobError::from(e)))?;
+    let job = Job::read(&line).map_err(Exit::usage)?;
+    Ok((line, job))
+}
+
+/// What a line would do, statement by statement.
+pub(super) fn explain(words: &[String]) -> Result<String, Exit> {
+    let (line, job) = asked(words)?;
+    let mut text = match &job.binding {
+        Binding::Basic(basic) => lab::basic::explain(&job, *basic),
+        Binding::Cql(cql) => lab::explain(&trial::trial(&line, &job, cql)?),
+    };
+    for (what, said) in [("says", &job.warnings), ("notice", &job.notices)] {
+        said.iter().for_each(|sentence| text += &format!("{what:<12} {sentence}\n"));
+    }
+    Ok(text)
 }
 
 /// The figures, to where they belong.

@@ -7,6 +7,7 @@
 #![allow(dead_code, unused_imports)] // each test program uses its part
 
 pub(crate) mod cassandra;
+pub(crate) mod original;
 mod process;
 pub(crate) mod secret;
 pub(crate) mod serve;
