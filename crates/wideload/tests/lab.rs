@@ -128,6 +128,13 @@ fn an_interrupted_experiment_goes_on_where_it_was() {
     // There is nothing left to do, and the outcome is the same.
     let again = home.run(&["lab", "--resume", "out"]);
     assert_eq!((again.status, rows(&out.0)), (Some(0), after));
+    // Figures of two lengths in one arm would be neither's.
+    let file = home.at("out/experiment.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("600ms", "700ms")).unwrap();
+    let edited = home.run(&["lab", "--resume", "out"]);
+    assert_eq!(edited.status, Some(2), "{edited:?}");
+    assert!(edited.stderr.contains("was measured with duration \"600ms\""), "{edited:?}");
     home.assert_nothing_left();
 }
 
@@ -157,7 +164,7 @@ fn a_run_directory_has_one_process_at_a_time() {
 #[test]
 fn what_cannot_be_run_is_refused_before_anything_starts() {
     for (from, to, says) in [
-        ("storage = \"null\"", "database = \"scylla\"", "not built yet: scylla"),
+        ("storage = \"null\"", "database = \"scylla\"", "do not have yet: scylla"),
         ("\"ycsb:c\"", "\"ycsb:z\"", "(workload ycsb:z, threads 2)"),
         ("threads = [2, 4]", "threads = [2, 0]", "has the level '0'"),
         ("threads = [2, 4]", "thread = [2, 4]", "short.toml, line 17, column 1"),

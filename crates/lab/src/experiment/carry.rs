@@ -8,7 +8,7 @@
 
 use super::outcome::{Outcome, counts};
 use super::plan::{FILE_SIZE_MAX, Planned, plan_file, plan_text};
-use super::read::{Experiment, Order};
+use super::read::{Experiment, LEVEL, Order};
 use super::shown::in_words;
 use crate::caveats::STAND_IN;
 use crate::error::{LabError, table_failed};
@@ -146,6 +146,9 @@ impl Begun {
         };
         let refused: Vec<u32> = rows.iter().filter(|r| !counts(r)).map(|r| r.trial).collect();
         rows.retain(is_whole);
+        for row in &rows {
+            unchanged(row, &planned, &dirs, make)?;
+        }
         let is_planned = |number: u32| planned.iter().any(|p| p.number == number);
         let is_kept = |number: u32| rows.iter().any(|row| row.trial == number);
         let again: Vec<_> = dirs.iter().filter(|(n, _)| is_planned(*n) && !is_kept(*n)).collect();
@@ -220,6 +223,33 @@ fn check(
     }
     Ok(host)
 }
+
+/// That a trial which is to stay was measured with what the file says today. What the host decides,
+/// its cpus and the places on it, may differ: a placement is verified by itself.
+fn unchanged(
+    row: &TrialRow,
+    planned: &[Planned],
+    dirs: &[(u32, PathBuf)],
+    make: &mut Make<'_>,
+) -> Result<(), LabError> {
+    let planned = planned.iter().find(|planned| planned.number == row.trial);
+    let dir = dirs.iter().find(|(number, _)| *number == row.trial);
+    let (Some(planned), Some((_, dir))) = (planned, dir) else { return Ok(()) };
+    let manifest = dir.join(MANIFEST);
+    let Ok(measured) = Manifest::read(&manifest) else { return Ok(()) };
+    for (name, now) in make(planned)?.settings {
+        let was = measured.settings.get(&name).unwrap_or(&serde_json::Value::Null);
+        if *was != now && !OF_THE_HOST.contains(&name.as_str()) {
+            let (was, now) = (was.to_string(), now.to_string());
+            let (number, factors) = (planned.number, planned.in_words());
+            return Err(LabError::OtherSettings { number, factors, name, was, now });
+        }
+    }
+    Ok(())
+}
+
+/// Settings that are resolved on the host where nothing is asked.
+const OF_THE_HOST: [&str; 4] = ["client-cpus", "target-cpus", "workers", "connections"];
 
 fn inserts(plan: &Plan) -> bool {
     let steps = plan.run.iter().flat_map(|operation| &operation.steps);
@@ -372,7 +402,7 @@ impl Carrying<'_> {
 /// The columns of a trial's factors. The table has some names of its own.
 fn columns(planned: &Planned) -> Vec<(String, String)> {
     let column = |(factor, level): &(String, String)| match is_own_column(factor) {
-        true => (format!("{factor}_level"), level.clone()),
+        true => (format!("{factor}{LEVEL}"), level.clone()),
         false => (factor.clone(), level.clone()),
     };
     planned.factors.iter().map(column).collect()
