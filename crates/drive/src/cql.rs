@@ -311,6 +311,18 @@ impl Encoder {
         &self.plan
     }
 
+    /// Writes the key of a draw, which routes it, to the front of `out`, which has the plan's room
+    /// for keys; returns its size in bytes.
+    #[inline]
+    pub(crate) fn write_key(&self, draw: &Draw, out: &mut [u8]) -> usize {
+        if self.rows.is_none() {
+            return self.plan.write_key(draw.key, out);
+        }
+        // An operation over tables is one statement.
+        let operation = &self.plan.run[usize::from(draw.operation)];
+        self.plan.write_key_of(operation.steps[0].first_statement, draw.key, out)
+    }
+
     /// Writes the frame of one execution to the front of `out`, which has room for
     /// [`Self::frame_size_max`] bytes; returns its size. `key` is the text of the draw's key.
     #[inline]

@@ -286,15 +286,8 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     /// be asked.
     #[inline]
     fn send(&mut self, index: u32, any: u16) {
-        let (plan, slot) = (self.setup.encoder.plan(), self.operations.slots.get(index));
-        let key_size = match self.rows {
-            None => plan.write_key(slot.draw.key, &mut self.key),
-            Some(_) => {
-                let operation = &self.setup.operations[usize::from(slot.draw.operation)];
-                let statement = operation.steps[usize::from(slot.step)].statement(&slot.draw);
-                plan.write_key_of(statement, slot.draw.key, &mut self.key)
-            }
-        };
+        let draw = &self.operations.slots.get(index).draw;
+        let key_size = self.setup.encoder.write_key(draw, &mut self.key);
         let ready = &self.ready_per_host;
         let host = match &mut self.router {
             Some(router) => router.host(&self.key[..key_size], |host| {
