@@ -30,6 +30,7 @@ fuzz_target!(|input: &[u8]| {
             clock: Clock::Manual(Arc::default()),
             address: ([127, 0, 0, 1], 9042).into(),
             protocol_max: 5,
+            faults: target::Faults::default(),
         })
         .unwrap(),
     );

@@ -7,6 +7,7 @@ pub mod bench;
 pub mod dist;
 pub mod fuzz;
 pub mod guest;
+pub mod soak;
 pub mod suite;
 pub mod tidy;
 

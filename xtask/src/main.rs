@@ -29,6 +29,15 @@ enum Task {
     Dist,
     /// Make what the guest with eight NUMA nodes boots, for `cargo test --test guest`.
     Guest,
+    /// Drive the reference target with random faults: nothing may hang, leak or panic.
+    Soak {
+        /// How long.
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+        minutes: u64,
+        /// Which faults, and which settings of the client.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Run the fuzz targets.
     Fuzz {
         /// How long each target runs.
@@ -67,6 +76,7 @@ fn run(task: Task) -> Result<bool> {
         Task::BenchLag(options) => xtask::bench::lag::run(&root, &options),
         Task::Guest => xtask::guest::prepare(&root).map(|()| true),
         Task::Dist => xtask::dist::dist(&root).map(|()| true),
+        Task::Soak { minutes, seed } => xtask::soak::run(&root, minutes, seed),
         Task::Fuzz { minutes, target } => {
             xtask::fuzz::fuzz(&root, target.as_deref(), minutes)?;
             Ok(true)

@@ -5,7 +5,7 @@
 use crate::connect::{Admin, chain};
 use crate::rows::{Row, rows_of};
 use scylla::client::session::Session;
-use scylla::errors::{ExecutionError, PrepareError, RequestAttemptError};
+use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
 use scylla::serialize::value::SerializeValue;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::unprepared::Statement;
@@ -34,6 +34,9 @@ pub enum SchemaError {
     /// The database says no.
     #[error("the cluster of {address} refused '{statement}': {reason}")]
     Refused { address: SocketAddr, statement: String, reason: String },
+    /// It is there already.
+    #[error("the cluster of {address} has what '{statement}' makes")]
+    Exists { address: SocketAddr, statement: String },
     /// Not all hosts have taken the change.
     #[error(
         "the hosts of the cluster of {address} did not agree on a schema within {timeout} after \
@@ -95,10 +98,29 @@ impl Admin {
             Err(ExecutionError::SchemaAgreementError(_)) => {
                 Err(SchemaError::Disagreement { address, statement, timeout: AGREEMENT_MAX })
             }
+            Err(error) if exists(&error) => Err(SchemaError::Exists { address, statement }),
             Err(error) => Err(match refusal(&error) {
                 Some(reason) => SchemaError::Refused { address, statement, reason },
                 None => SchemaError::Lost { address, statement, reason: chain(&error) },
             }),
+        }
+    }
+
+    /// Lets names without a keyspace mean those of this one, as it stands in CQL.
+    ///
+    /// # Errors
+    /// [`SchemaError`]: refused, no answer.
+    pub fn use_keyspace(&self, name: &str) -> Result<(), SchemaError> {
+        let quoted = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+        let used = self.session().use_keyspace(quoted.unwrap_or(name), quoted.is_some());
+        let used = self.runtime.block_on_unless(&self.stop, used);
+        let (address, statement) = (self.contact(), format!("USE {}", shown(name)));
+        match used {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => {
+                Err(SchemaError::Refused { address, statement, reason: chain(&error) })
+            }
+            None => Err(SchemaError::Lost { address, statement, reason: INTERRUPTED.to_owned() }),
         }
     }
 
@@ -222,6 +244,14 @@ async fn count<K: SerializeValue + Send + Sync + 'static>(
             Some(Ok(answer)) => found += usize::from(answer?),
         }
     }
+}
+
+/// Whether the database said that what is to be made is there.
+fn exists(error: &ExecutionError) -> bool {
+    let there = |attempt: &RequestAttemptError| {
+        matches!(attempt, RequestAttemptError::DbError(DbError::AlreadyExists { .. }, _))
+    };
+    matches!(error, ExecutionError::LastAttemptError(attempt) if there(attempt))
 }
 
 /// What the database said, when it said no.

@@ -55,14 +55,22 @@ enum Pause {
 fn judge(
     setup: &Setup,
     roster: &Roster,
-    slot: &Slot,
+    slot: &mut Slot,
     header: &Header,
     body: &[u8],
     key: &mut [u8],
 ) -> Option<Outcome> {
-    let (encoder, statement) = (&*setup.encoder, slot.statement as usize);
+    let (encoder, statement) = (&*setup.encoder, usize::from(slot.statement));
     Some(match classify(header, body) {
         Ok(Reply::Error(ErrorCode::UNPREPARED)) => return None,
+        // Whatever a user's statement answers.
+        Ok(Reply::Void) if encoder.has_tables() => Outcome::Ok,
+        Ok(Reply::Rows { count, .. }) if encoder.has_tables() => {
+            if encoder.reads(statement) {
+                slot.rows = count.try_into().unwrap_or(u32::MAX);
+            }
+            Outcome::Ok
+        }
         Ok(Reply::Void) if encoder.reads(statement) => Outcome::Error,
         Ok(Reply::Void) => Outcome::Ok,
         // YCSB's bindings hold a scan without rows for a success.
@@ -157,7 +165,7 @@ impl<W: Witness> Taker<'_, W> {
             rest = behind;
             match streams.answered(header.stream) {
                 Answered::Slot(slot) => {
-                    let asked = operations.slots.get(slot);
+                    let asked = operations.slots.get_mut(slot);
                     match judge(setup, roster, asked, &header, body, key) {
                         Some(outcome) => operations.attempted(slot, at, outcome),
                         None => break Pause::Unprepared(slot),
@@ -225,7 +233,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     #[cold]
     fn prepare_again(&mut self, index: u32, connection: u16, at: Nanos) {
         let slot = self.operations.slots.answered(index);
-        let statement = slot.statement as usize;
+        let statement = usize::from(slot.statement);
         slot.unprepared += 1;
         if slot.unprepared > UNPREPARED_MAX {
             return self.operations.attempted(index, at, Outcome::Error);

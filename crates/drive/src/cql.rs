@@ -6,12 +6,13 @@
 //! everything, an update names the fields that it sets, an insert names all. Those over blobs and
 //! counters are cassandra-stress's.
 
+use crate::rows::{RowScratch, RowStatements, Unsendable};
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use wire::cql::request::PreparedRef;
 use wire::cql::response::Prepared;
 use wire::cql::{Consistency, ExecuteTemplate, FrameWriter, Protocol};
-use workload::{Action, Blobs, Cells, Draw, Plan, Random, Statement};
+use workload::{Action, Blobs, Cells, Draw, Plan, Random, Statement, TableStatement, Touch};
 
 /// A name as CQL wants it: quoted where it is not a plain lower-case identifier.
 #[must_use]
@@ -107,6 +108,9 @@ pub fn types(cells: Cells) -> (&'static str, &'static str) {
 /// The text of every statement of a plan, in its order.
 #[must_use]
 pub fn statement_texts(plan: &Plan, name: &TableName) -> Vec<String> {
+    if let Some(tables) = &plan.tables {
+        return tables.statements.iter().map(|statement| statement.text.clone()).collect();
+    }
     plan.statements.iter().map(|statement| text_of(plan, statement, &name.quoted())).collect()
 }
 
@@ -159,11 +163,14 @@ pub struct PreparedId {
     pub id: Vec<u8>,
     /// Of the metadata of its rows; empty in protocol v4, which has none.
     pub metadata_id: Vec<u8>,
+    /// What its values are for, by the names that the server gives them: columns, mostly.
+    pub values: Vec<String>,
 }
 
 impl From<Prepared> for PreparedId {
     fn from(prepared: Prepared) -> Self {
-        Self { id: prepared.id, metadata_id: prepared.metadata_id }
+        let values = prepared.values.columns.into_iter().map(|column| column.name).collect();
+        Self { id: prepared.id, metadata_id: prepared.metadata_id, values }
     }
 }
 
@@ -172,6 +179,8 @@ impl From<Prepared> for PreparedId {
 pub struct Encoder {
     plan: Arc<Plan>,
     statements: Vec<Executable>,
+    /// Of a plan over tables; it writes the frames then.
+    rows: Option<RowStatements>,
     frame_size_max: usize,
     protocol: Protocol,
 }
@@ -220,7 +229,10 @@ impl Encoder {
         ids: &[Vec<u8>],
         levels: impl Into<Levels>,
     ) -> Self {
-        let bare = |id: &Vec<u8>| PreparedId { id: id.clone(), metadata_id: Vec::new() };
+        let bare = |id: &Vec<u8>| {
+            let (id, metadata_id, values) = (id.clone(), Vec::new(), Vec::new());
+            PreparedId { id, metadata_id, values }
+        };
         let ids: Vec<_> = ids.iter().map(bare).collect();
         Self::speaking(Protocol::default(), plan, table, &ids, levels)
     }
@@ -241,7 +253,7 @@ impl Encoder {
             .iter()
             .zip(ids)
             .zip(texts)
-            .map(|((statement, PreparedId { id, metadata_id }), text)| {
+            .map(|((statement, PreparedId { id, metadata_id, .. }), text)| {
                 let values = match statement.action {
                     Action::Read => 1,
                     Action::Scan => 2,
@@ -267,7 +279,18 @@ impl Encoder {
             };
             template.frame_size(4 + plan.key_size_max() + values)
         });
-        Self { frame_size_max: sizes.max().unwrap_or(0), statements, plan, protocol }
+        let rows = plan.tables.as_ref().map(|tables| {
+            let level = |statement: &TableStatement| match statement.touch {
+                Touch::Write(_) => levels.write,
+                Touch::Ask { .. } => levels.read,
+            };
+            RowStatements::new(tables, protocol.version(), ids, level)
+        });
+        let frame_size_max = match &rows {
+            Some(rows) => rows.frame_size_max(),
+            None => sizes.max().unwrap_or(0),
+        };
+        Self { frame_size_max, statements, rows, plan, protocol }
     }
 
     /// No frame of this encoder is longer, in bytes.
@@ -333,6 +356,26 @@ impl Encoder {
             frame.value(copy_key);
         }
         frame.finish(stream)
+    }
+
+    /// As [`Self::encode`], of a plan over tables; also the rows that the frame writes. None when
+    /// the plan has no tables.
+    #[inline]
+    pub(crate) fn encode_rows(
+        &self,
+        statement: usize,
+        draw: &Draw,
+        into: (i16, &mut RowScratch, &mut [u8]),
+    ) -> Option<Result<(usize, u32), Unsendable>> {
+        let (rows, tables) = self.rows.as_ref().zip(self.plan.tables.as_ref())?;
+        Some(rows.encode(&self.plan, tables, statement, draw, into))
+    }
+
+    /// Whether its statements are over tables: what they answer is theirs.
+    #[must_use]
+    #[inline]
+    pub fn has_tables(&self) -> bool {
+        self.rows.is_some()
     }
 
     /// Whether every cell of every row is what the plan's data integrity says. `cells` is the body

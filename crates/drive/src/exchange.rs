@@ -50,6 +50,8 @@ pub struct WorkerUsage {
     pub last_done: Nanos,
     /// When the last operation so far, measured or not, was ok; zero before the first.
     pub last_ok: Nanos,
+    /// At its end it was allowed other cpus than the one that it was pinned to.
+    pub moved: bool,
     /// Inserts that were begun, measured or not, by this load and those that it continues.
     pub inserts: u64,
 }

@@ -8,7 +8,7 @@
 //! Limits: what interrupts, the hypervisor and other tasks do to the cpu at the time.
 
 use crate::load::Wait;
-use crate::run::pin;
+use crate::ramp::pin;
 use record::Latency;
 use ring::{BufferSizes, Epoll, Ring};
 use std::io;

@@ -8,7 +8,7 @@ use crate::router::Router;
 use crate::tally::Witness;
 use crate::worker::Worker;
 use record::Outcome;
-use ring::{ConnectionId, Event, Ring};
+use ring::{ConnectionId, Event, Ring, Unavailable};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,6 +48,9 @@ pub enum LinkError {
     /// The kernel gives no epoll instance, no descriptor, no memory.
     #[error("this host cannot watch its sockets: {0}; `ulimit -n` tells how many it may have")]
     Host(#[from] io::Error),
+    /// There is no such engine on this host.
+    #[error(transparent)]
+    Engine(#[from] Unavailable),
 }
 
 fn owned(owners: &mut Vec<u16>, id: ConnectionId, index: usize) {

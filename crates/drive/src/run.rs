@@ -4,31 +4,27 @@
 //! full histograms once per interval, and a stop flag that workers only read.
 
 use crate::cql::Encoder;
-use crate::exchange::{WorkerEnd, WorkerInterval, WorkerUsage, exchange};
+use crate::exchange::{WorkerInterval, WorkerUsage, exchange};
 use crate::horizon::{Horizon, LEAD, NOTICE};
-use crate::inserts::{Inserts, Published};
-use crate::links::{Introduction, LinkError, Links, establish};
-use crate::load::{Amount, Arrivals, Load, Wait, share};
-use crate::operations::Operations;
+use crate::inserts::Inserts;
+use crate::links::LinkError;
+use crate::load::{Amount, Arrivals, Load, Wait};
+use crate::ramp::Ramp;
 use crate::recorder::{Interval, Recorder};
-use crate::roster::{Hosts, Roster};
-use crate::router::Router;
-use crate::source::{Source, Window};
-use crate::tally::{Tally, Witness};
-use crate::worker::{Parts, Worker};
+use crate::roster::Roster;
+use crate::source::Window;
+use crate::tally::Witness;
 use record::hlog::Intervals;
 use record::{IntervalRecord, Outcome};
-use ring::{BufferSizes, Epoll};
+use ring::Engine;
 use std::io;
-use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use thiserror::Error;
 use units::{CpuId, Credentials, Nanos, clock};
-use wire::cql::framing::Outgoing;
-use workload::{Operation, Phase, Sampler};
+use workload::Operation;
 
 /// Everything that a load needs to be driven.
 #[derive(Debug, Clone)]
@@ -71,11 +67,13 @@ pub struct Drive {
     pub missing_is_fine: bool,
     /// How workers wait.
     pub wait: Wait,
+    /// How workers talk to the kernel.
+    pub engine: Engine,
 }
 
 impl Drive {
     /// Of the random streams of a database's workers.
-    fn seed_of(&self, database: usize) -> u64 {
+    pub(crate) fn seed_of(&self, database: usize) -> u64 {
         self.seed ^ (database as u64).wrapping_mul(DATABASE_SALT)
     }
 
@@ -225,21 +223,6 @@ pub enum DriveError {
     /// The observer failed.
     #[error("recording failed: {0}")]
     Record(#[source] io::Error),
-}
-
-/// What a worker's thread is started with.
-struct Ramp<W> {
-    worker: usize,
-    workers: usize,
-    drive: Drive,
-    /// As of the begin, and their generation.
-    hosts: (u64, Arc<Hosts>),
-    setup: Arc<Setup>,
-    witness: W,
-    end: WorkerEnd,
-    published: Arc<[Published]>,
-    health: Arc<Health>,
-    horizon: Arc<Horizon>,
 }
 
 /// How workers tell that they live: the time of their last success, about ten times a second.
@@ -469,117 +452,6 @@ impl Watch<'_> {
             Ended::Completed
         }
     }
-}
-
-impl<W: Witness> Ramp<W> {
-    /// The life of a worker's thread.
-    fn work(
-        self,
-        ready: &SyncSender<Result<(), DriveError>>,
-        start: &Receiver<Window>,
-        halt: &AtomicBool,
-    ) -> Result<W, DriveError> {
-        let worker = self.worker;
-        let (ring, links) = match self.establish(halt) {
-            Ok(established) => established,
-            Err(error) => {
-                drop(ready.send(Err(error)));
-                return Err(DriveError::Worker { worker, reason: "it could not connect".into() });
-            }
-        };
-        drop(ready.send(Ok(())));
-        // Another worker could not connect: there will be no run.
-        let Ok(window) = start.recv() else { return Ok(self.witness) };
-        let broken = |e: io::Error| DriveError::Worker { worker, reason: e.to_string() };
-        self.into_worker(ring, links, window).drive(halt).map_err(broken)
-    }
-
-    /// Its place among the workers of its database, and how many these are.
-    fn peer(&self) -> (usize, usize) {
-        let databases = self.drive.databases.len();
-        (self.worker / databases, self.workers / databases)
-    }
-
-    fn establish(&self, halt: &AtomicBool) -> Result<(Epoll, Links), DriveError> {
-        let cpu = self.drive.cpus[self.worker % self.drive.cpus.len()];
-        pin(cpu).map_err(|source| DriveError::Pin { cpu: cpu.0, source })?;
-        let in_flight_max = self.in_flight_max();
-        let (own, hosts) = (self.connections_per_host(), &*self.hosts.1);
-        let connections = own * hosts.left.iter().filter(|left| !**left).count();
-        let frame = self.drive.encoder.frame_size_max();
-        let per_connection = in_flight_max.div_ceil(connections.max(1)).clamp(4, 256);
-        let send = (frame * per_connection).clamp(64 << 10, 1 << 20).max(2 * frame);
-        let protocol = self.drive.encoder.protocol();
-        let sizes = BufferSizes {
-            send: if protocol.is_bare() { send } else { Outgoing::size_max(send) },
-            receive: 256 << 10,
-            receive_max: 256 << 20,
-        };
-        let mut ring = Epoll::new(sizes).map_err(LinkError::Host)?;
-        let timeout = self.drive.timeout;
-        let who = Introduction { protocol, credentials: self.drive.credentials.as_ref() };
-        let links = establish(&mut ring, hosts, own, in_flight_max, timeout, who, halt)?;
-        Ok((ring, links))
-    }
-
-    fn in_flight_max(&self) -> usize {
-        let all = self.drive.load.arrivals.in_flight_max() as u64;
-        share(all, self.worker, self.workers) as usize
-    }
-
-    fn connections_per_host(&self) -> usize {
-        (self.drive.connections / self.peer().1).max(1)
-    }
-
-    fn into_worker(self, ring: Epoll, links: Links, window: Window) -> Worker<Epoll, W> {
-        let in_flight_max = self.in_flight_max();
-        let connections_per_host = self.connections_per_host() as u16;
-        let (peer, peers) = self.peer();
-        let Self { worker, workers, drive, setup, witness, end, .. } = self;
-        let (generation, hosts) = self.hosts;
-        let plan = drive.encoder.plan();
-        let sampler = |phase| {
-            let seed = drive.seed_of(worker % drive.databases.len());
-            let mut sampler = Sampler::new(plan.clone(), phase, seed, peer, peers);
-            sampler.skip_inserts(drive.inserted.get(worker).copied().unwrap_or_default());
-            sampler
-        };
-        let samplers = match drive.load_keys {
-            true => (sampler(Phase::Load), sampler(Phase::Load)),
-            false => (sampler(Phase::Warm), sampler(Phase::Run)),
-        };
-        let first_new_key = plan.keys.first_new_key();
-        let inserts = setup.inserts.contains(&true);
-        let operations = Operations::new(
-            setup.clone(),
-            Source::new(&drive.load, window, drive.seed, worker, workers),
-            Tally::new(worker, window, drive.intervals, end),
-            witness,
-            inserts.then(|| Inserts::new(first_new_key, peer, self.published)),
-            in_flight_max,
-        );
-        let parts = Parts {
-            operations,
-            in_flight_max,
-            window,
-            horizon: self.horizon,
-            samplers,
-            connections_per_host,
-            router: hosts.ring.clone().map(|ring| Router::new(ring, worker)),
-            generation,
-            roster: drive.databases[worker % drive.databases.len()].clone(),
-            health: self.health,
-        };
-        Worker::new(setup, ring, links, parts)
-    }
-}
-
-/// Pins the calling thread and asks for timers without slack, so that a sleep ends when it should.
-pub(crate) fn pin(cpu: CpuId) -> io::Result<()> {
-    units::pin_current_thread(&std::iter::once(cpu).collect())?;
-    // Only costs precision where it is refused.
-    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    Ok(())
 }
 
 impl Load {

@@ -21,8 +21,10 @@ pub(crate) struct Slot {
     pub(crate) draw: Draw,
     pub(crate) connection: u16,
     pub(crate) stream: i16,
+    /// Rows that a statement over tables has written, or has got back.
+    pub(crate) rows: u32,
     /// What the current step executes.
-    pub(crate) statement: u32,
+    pub(crate) statement: u16,
     /// Attempts of the current step that have failed.
     pub(crate) failures: u16,
     /// Index of the current step of the operation.
@@ -48,6 +50,7 @@ impl Slot {
             draw,
             connection: 0,
             stream: 0,
+            rows: 0,
             statement: 0,
             failures: 0,
             step: 0,

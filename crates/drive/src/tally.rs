@@ -128,6 +128,10 @@ impl Tally {
                 at.since(slot.scheduled),
                 first.since(slot.scheduled),
             );
+            if slot.rows > 0 {
+                op.rows += u64::from(slot.rows);
+                op.partitions += u64::from(slot.draw.scan_length);
+            }
         }
         witness.op(OpDone {
             operation: slot.draw.operation,

@@ -15,6 +15,7 @@ use crate::links::Links;
 use crate::operations::Operations;
 use crate::roster::Roster;
 use crate::router::Router;
+use crate::rows::{RowScratch, Unsendable};
 use crate::run::{Health, Setup};
 use crate::slots::Slot;
 use crate::source::{Due, Window};
@@ -24,7 +25,7 @@ use ring::{ConnectionId, Event, Flush, Ring};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use units::{Nanos, clock};
+use units::{CpuId, CpuSet, Nanos, clock};
 use workload::Sampler;
 
 /// Operations that go out on one connection before the next one is taken, in an open loop.
@@ -40,6 +41,8 @@ const STOP_DRAIN_MAX: Nanos = Nanos::from_secs(2);
 
 pub(crate) struct Worker<R: Ring, W: Witness> {
     pub(crate) setup: Arc<Setup>,
+    /// It is pinned to this one.
+    cpu: CpuId,
     pub(crate) ring: R,
     pub(crate) operations: Operations<W>,
     /// Host by host, equally many to each.
@@ -63,6 +66,10 @@ pub(crate) struct Worker<R: Ring, W: Witness> {
     overdue: Vec<u32>,
     /// The text of the key at hand.
     pub(crate) key: Vec<u8>,
+    /// What rows are made in, of a plan over tables.
+    rows: Option<RowScratch>,
+    /// Operations that have no frame.
+    unsendable: Vec<u32>,
     /// As [`crate::Encoder::frame_size_max`].
     frame_size_max: usize,
     /// The connection for the next operation of an open loop.
@@ -88,11 +95,14 @@ fn ready_per_host(connections: &[Connection], own: u16) -> Vec<u16> {
 
 /// What a worker is made of, beside its ring.
 pub(crate) struct Parts<W: Witness> {
+    pub(crate) cpu: CpuId,
     pub(crate) operations: Operations<W>,
     pub(crate) in_flight_max: usize,
     pub(crate) window: Window,
     pub(crate) horizon: Arc<Horizon>,
     pub(crate) samplers: (Sampler, Sampler),
+    /// Workers on its database.
+    pub(crate) peers: usize,
     pub(crate) connections_per_host: u16,
     pub(crate) router: Option<Router>,
     pub(crate) generation: u64,
@@ -104,7 +114,9 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     pub(crate) fn new(setup: Arc<Setup>, ring: R, links: Links, parts: Parts<W>) -> Self {
         let (connections, owners) = links;
         let key = vec![0; setup.encoder.plan().key_room()];
+        let tables = setup.encoder.plan().tables.as_ref();
         let mut worker = Self {
+            cpu: parts.cpu,
             ring,
             operations: parts.operations,
             dirty: Vec::with_capacity(connections.len()),
@@ -121,6 +133,8 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             measured: parts.samplers.1,
             overdue: Vec::with_capacity(parts.in_flight_max),
             key,
+            rows: tables.map(|tables| RowScratch::new(tables, parts.peers)),
+            unsendable: Vec::new(),
             frame_size_max: setup.encoder.frame_size_max(),
             turn: 0,
             blocked: false,
@@ -170,6 +184,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
                 self.stop(now);
             }
             self.issue(now);
+            self.drop_unsendable(now);
             self.flush();
             self.expire(now);
             self.mend_connections(now);
@@ -184,6 +199,9 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         let now = clock::now();
         self.abandon(now);
         self.operations.tally.usage.inserts = self.measured.inserts().max(self.warm.inserts());
+        let own = std::iter::once(self.cpu).collect();
+        self.operations.tally.usage.moved =
+            units::cpus_of_current_thread().is_ok_and(|cpus: CpuSet| cpus != own);
         self.operations.tally.finish(clock::now(), self.ring.syscalls().total());
         Ok(self.operations.witness)
     }
@@ -268,11 +286,15 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     /// be asked.
     #[inline]
     fn send(&mut self, index: u32, any: u16) {
-        let key_size = self
-            .setup
-            .encoder
-            .plan()
-            .write_key(self.operations.slots.get(index).draw.key, &mut self.key);
+        let (plan, slot) = (self.setup.encoder.plan(), self.operations.slots.get(index));
+        let key_size = match self.rows {
+            None => plan.write_key(slot.draw.key, &mut self.key),
+            Some(_) => {
+                let operation = &self.setup.operations[usize::from(slot.draw.operation)];
+                let statement = operation.steps[usize::from(slot.step)].statement(&slot.draw);
+                plan.write_key_of(statement, slot.draw.key, &mut self.key)
+            }
+        };
         let ready = &self.ready_per_host;
         let host = match &mut self.router {
             Some(router) => router.host(&self.key[..key_size], |host| {
@@ -340,7 +362,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         let statement = operation.steps[usize::from(slot.step)].statement(&slot.draw);
         slot.connection = connection_index;
         slot.stream = stream;
-        slot.statement = statement as u32;
+        slot.statement = statement as u16;
         slot.sent = Nanos::ZERO;
         let filling = match &mut connection.framed {
             None => self.ring.filling(connection.id),
@@ -348,12 +370,38 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         };
         let out = filling.space(self.frame_size_max);
         let key = &self.key[..key_size];
-        let size = self.setup.encoder.encode(statement, &slot.draw, key, stream, out);
+        let size = match &mut self.rows {
+            None => self.setup.encoder.encode(statement, &slot.draw, key, stream, out),
+            Some(scratch) => {
+                let into = (stream, scratch, out);
+                match self.setup.encoder.encode_rows(statement, &slot.draw, into) {
+                    Some(Ok((size, rows))) => {
+                        slot.rows = rows;
+                        size
+                    }
+                    failed => {
+                        let why = failed.and_then(Result::err).unwrap_or(Unsendable::Empty);
+                        connection.streams.answered(stream);
+                        self.setup.first_error.get_or_init(|| why.to_string());
+                        self.unsendable.push(index);
+                        return;
+                    }
+                }
+            }
+        };
         filling.commit(size);
         connection.unoffered.push(index);
         if !connection.dirty {
             connection.dirty = true;
             self.dirty.push(connection_index);
+        }
+    }
+
+    /// Ends operations that have no frame.
+    #[inline]
+    fn drop_unsendable(&mut self, now: Nanos) {
+        while let Some(index) = self.unsendable.pop() {
+            self.operations.finish(index, now, Outcome::Error);
         }
     }
 

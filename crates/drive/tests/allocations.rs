@@ -5,13 +5,16 @@
 
 mod rig;
 
-use drive::{Amount, Load, OpDone, Witness};
-use rig::{SECOND, closed, drive, load, open, plan, prepare_in, run, serve, speaking};
+use drive::{Amount, Encoder, Load, OpDone, TableName, Witness, statement_texts};
+use record::Outcome;
+use rig::{SECOND, closed, control, drive, load, open, plan, prepare_in, run, serve, speaking};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::Arc;
 use target::Storage;
 use units::Nanos;
-use wire::cql::{Compression, Protocol};
+use wire::cql::{Compression, Consistency, Protocol};
+use workload::cassandra_stress::{Asked, Compat, parse};
 
 thread_local! {
     /// Constant initialiser and no destructor: using it allocates nothing itself.
@@ -97,6 +100,48 @@ fn no_allocations(protocol: Protocol, workload: &str) {
             "workload {workload}, {protocol}: allocations in {ops} operations"
         );
     }
+}
+
+/// Posts with clustering rows: a batch each, and a query whose values come from several rows.
+const PROFILE: &str = "
+keyspace: blog
+keyspace_definition: \"CREATE KEYSPACE blog WITH replication = {'class': 'SimpleStrategy',
+  'replication_factor': 1}\"
+table: posts
+table_definition: CREATE TABLE posts (
+  site text, at timeuuid, part int, body text, tags set<text>, PRIMARY KEY (site, at, part))
+columnspec: [{name: at, cluster: uniform(1..8)}, {name: part, cluster: fixed(2)}]
+insert: {partitions: uniform(1..3), select: uniform(1..4)/4, batchtype: UNLOGGED}
+queries: {some: {cql: \"select body from posts where site = ? and at = ? and part = ?\"}}
+";
+
+#[test]
+fn nothing_is_allocated_for_the_rows_of_a_profile() {
+    let line = "user profile=posts ops(insert=1,some=1) n=2000".to_owned();
+    let asked = parse(&[line], Compat::default(), &|_| Ok(PROFILE.to_owned())).unwrap();
+    let Asked::Run(settings) = asked else { panic!("{asked:?}") };
+    let plan = Arc::new(settings.plan(64));
+    let target = serve(Storage::Memory);
+    let mut control = control(target.local_addr());
+    let creation = &plan.tables.as_ref().unwrap().tables[0].creation;
+    for text in [creation.keyspace.as_deref(), Some("USE blog"), creation.table.as_deref()] {
+        control.query(text.unwrap()).unwrap();
+    }
+    let table = TableName { keyspace: "blog".into(), table: "posts".into() };
+    let texts = statement_texts(&plan, &table);
+    let ids: Vec<_> = texts.iter().map(|text| control.prepare(text).unwrap().into()).collect();
+    let level = Consistency::LocalOne;
+    let encoder = Encoder::speaking(Protocol::default(), plan, &table, &ids, level);
+    let load = closed(64, Amount::Ops(20_000));
+    let drive = drive(target.local_addr(), &Arc::new(encoder), 1, load);
+    let (driven, witnesses, _) = run(&drive, vec![Allocations::default()]);
+    let Allocations { ops, at_start, at_last } = witnesses[0];
+    assert!(ops > 2 * RAMP_UP_OPS, "{ops} operations are too few to tell");
+    assert_eq!(at_last - at_start, 0, "allocations in {ops} operations");
+    let [insert, some] = &driven.total.ops[..] else { panic!("two operations") };
+    assert_eq!(insert.count(Outcome::Ok) + some.count(Outcome::Ok), 20_000);
+    assert!(insert.rows > 4 * insert.partitions && insert.partitions > insert.ops());
+    assert!(some.rows > 0 && some.rows == some.partitions);
 }
 
 #[test]

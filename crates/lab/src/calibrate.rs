@@ -12,7 +12,7 @@ use crate::error::LabError;
 use crate::live::{Live, LiveInterval};
 use crate::provision::{Storage, TargetChoice};
 use crate::trial::{Finished, LoadChoice, Trial, run};
-use drive::{Amount, Arrivals, Load, TableName, Wait, Window, jitter};
+use drive::{Amount, Arrivals, Engine, Load, TableName, Wait, Window, jitter};
 use machine::Machine;
 use record::summary::Stats;
 use record::{Caveat, Latency, Verdict, utc};
@@ -142,6 +142,7 @@ fn trial(bench: &Bench, plan: &Arc<Plan>, threads: usize, length: Nanos, out: Pa
         load: Load { arrivals, amount: Amount::Duration(length), warm: WARM, limit: None },
         connections: drive::connections(workers, workers),
         wait: Wait::Spin,
+        engine: Engine::Epoll,
         consistency: Consistency::LocalOne.into(),
         protocol: Protocol::default(),
         timeout: Nanos::from_secs(5),

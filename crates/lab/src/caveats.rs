@@ -5,6 +5,7 @@
 
 use crate::compactions::is_cassandra;
 use crate::local_target::LocalTarget;
+use crate::places::MISPLACED;
 use crate::trial::Trial;
 use analyze::{Client, Course, Surroundings, client_caveats, kept_waiting, surroundings};
 use drive::{Arrivals, Driven, Ended, Wait, WorkerUsage};
@@ -134,8 +135,24 @@ pub(crate) fn watched(trial: &Trial, local: &LocalTarget) -> CpuSet {
     trial.client_cpus.iter().chain(local.cpus.iter()).collect()
 }
 
+/// Whoever moves the client moves it onto cpus of the target, or onto one for all of it.
+fn workers_moved(trial: &Trial, driven: &Driven) -> Option<Caveat> {
+    let moved = driven.usage.iter().filter(|usage| usage.moved).count();
+    if moved == 0 {
+        return None;
+    }
+    let (all, cpus) = (driven.usage.len(), &trial.client_cpus);
+    let text = format!(
+        "At the end {moved} of {all} workers of the client were not where they were put, each on \
+         one of cpus {cpus}: figures and the client's cost are those of other cpus."
+    );
+    let cure = "Find what moves them (a cgroup, taskset, numad), keep it off and run it again.";
+    Some(Caveat::new(MISPLACED, text).cure(cure))
+}
+
 fn of_course(trial: &Trial, driven: &Driven) -> Vec<Caveat> {
     let mut caveats = Vec::new();
+    caveats.extend(workers_moved(trial, driven));
     let sum = |field: fn(&WorkerUsage) -> u64| driven.usage.iter().map(field).sum::<u64>();
     let mut count = |code, count: u64, text: &str, cure: &str| {
         if count > 0 {

@@ -12,6 +12,7 @@ use crate::filling::{Filling, Keeper};
 use crate::foreign;
 use crate::live::Live;
 use crate::marker::{self, Marker, Shape};
+use crate::profiled;
 use crate::provision::Provisioned;
 use crate::ring_watch::{self, Watched};
 use crate::trial::{LoadChoice, Trial};
@@ -26,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{Bytes, Nanos};
 use wire::routing::Ring;
-use workload::{Action, Cells, Plan};
+use workload::{Action, Cells, Plan, TableRows};
 
 /// What the control plane found and made.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ pub(crate) struct Prepared {
 /// Longest wait for a control request; loads and runs have their own timeout.
 pub(crate) const CONTROL_TIMEOUT_MIN: Nanos = Nanos::from_secs(5);
 /// Keyspaces of Cassandra and ScyllaDB themselves.
-const SYSTEM_KEYSPACES: [&str; 10] = [
+pub(crate) const SYSTEM_KEYSPACES: [&str; 10] = [
     "system",
     "system_auth",
     "system_cluster_metadata",
@@ -93,8 +94,12 @@ pub(crate) fn volume(plan: &Plan, rows: u64) -> String {
     format!("{rows} rows of at most {row} bytes: {bytes} without overhead and replicas")
 }
 
-/// Key and values of a row, at most.
+/// Key and values of a row, at most; of tables those of a partition.
 pub(crate) fn row_bytes_max(plan: &Plan) -> u64 {
+    if let Some(tables) = &plan.tables {
+        let largest = tables.tables.iter().map(TableRows::partition_bytes_max);
+        return largest.fold(0.0, f64::max) as u64;
+    }
     (plan.key_size_max() + plan.schema.columns.len() * plan.value_size_max()) as u64
 }
 
@@ -107,14 +112,22 @@ fn ids(
     let who = trial.credentials.as_ref();
     let connect = |&host| Control::speaking(trial.protocol, host, timeout, who, stop);
     let mut controls = addresses.iter().map(connect).collect::<Result<Vec<_>, _>>()?;
-    let mut ids = Vec::new();
-    for statement in statement_texts(&trial.plan, &trial.table) {
+    let mut ids: Vec<PreparedId> = Vec::new();
+    for (index, statement) in statement_texts(&trial.plan, &trial.table).into_iter().enumerate() {
         let mut prepared =
             controls.iter_mut().map(|c| c.prepare(&statement)).collect::<Result<Vec<_>, _>>()?;
         let id = PreparedId::from(prepared.swap_remove(0));
         let same = |other| PreparedId::from(other) == id;
         if !prepared.into_iter().all(same) {
             return Err(LabError::Ids { statement });
+        }
+        if let Some(tables) = &trial.plan.tables {
+            let table = tables.table_of(index);
+            let lacking = id.values.iter().find(|name| table.place(name).is_none());
+            if let Some(value) = lacking.cloned() {
+                let columns = table.columns().collect::<Vec<_>>().join(", ");
+                return Err(LabError::NoColumn { statement, value, columns });
+            }
         }
         ids.push(id);
     }
@@ -139,13 +152,18 @@ fn own(
     }
     for &address in addresses {
         let mut control = Control::connect_unless(address, timeout, None, stop)?;
+        if let Some(tables) = &trial.plan.tables {
+            profiled::create_on(&mut control, tables)?;
+            continue;
+        }
         control.query(&create_keyspace(&trial.table, &trial.replication))?;
         control.query(&create_table(&trial.plan, &trial.table))?;
     }
+    let filled = trial.loads() || trial.plan.tables.is_some();
     let loaded = trial.kept.as_deref().is_some_and(|data| loaded_mark(data).exists());
     Ok(Prepared {
         ids: Vec::new(),
-        filling: (!trial.loads() && !loaded).then(|| Filling::whole(trial, None)),
+        filling: (!filled && !loaded).then(|| Filling::whole(trial, None)),
         version: None,
         addresses: addresses.to_vec(),
         ring: None,
@@ -181,6 +199,10 @@ fn running(
     let rows = match (&trial.scripted, trial.foreign) {
         (Some(scripted), _) => {
             scripted.create(trial, &admin, live)?;
+            None
+        }
+        (None, _) if trial.plan.tables.is_some() => {
+            profiled::create_for_run(trial, &admin, live, &mut caveats)?;
             None
         }
         (None, foreign) => {
@@ -376,7 +398,7 @@ fn unmarked(
     Ok(rows)
 }
 
-fn writes(plan: &Plan) -> bool {
+pub(crate) fn writes(plan: &Plan) -> bool {
     let writes =
         |&index: &usize| matches!(plan.statements[index].action, Action::Update | Action::Insert);
     plan.run.iter().flat_map(|o| &o.steps).any(|step| writes(&step.first_statement))

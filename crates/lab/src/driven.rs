@@ -17,7 +17,7 @@ pub(crate) fn op_names(operations: &[workload::Operation]) -> Vec<OpNames> {
         1 => Vec::new(),
         _ => o.steps.iter().map(|s| s.name.to_owned()).collect(),
     };
-    operations.iter().map(|o| OpNames { name: o.name.to_owned(), parts: parts(o) }).collect()
+    operations.iter().map(|o| OpNames { name: o.name.to_string(), parts: parts(o) }).collect()
 }
 
 /// How it was driven, as far as checks depend on it.
@@ -98,7 +98,9 @@ pub(crate) fn verdict(
 pub(crate) fn failure_text(plan: &workload::Plan, driven: &Driven) -> String {
     let Some(failure) = driven.first_failure else { return "nothing succeeded".to_owned() };
     let mut key = vec![0; plan.key_room()];
-    let size = plan.write_key(failure.key, &mut key);
+    let statement = plan.run.get(usize::from(failure.operation)).and_then(|o| o.steps.first());
+    let statement = statement.map_or(0, |step| step.first_statement);
+    let size = plan.write_key_of(statement, failure.key, &mut key);
     let hex: String = key[..size].iter().map(|byte| format!("{byte:02x}")).collect();
     let unmatched = matches!(failure.outcome, Outcome::NotFound | Outcome::Invalid);
     let said = driven.first_error.as_deref().unwrap_or(failure.outcome.name());

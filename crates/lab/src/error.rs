@@ -40,7 +40,7 @@ pub enum LabError {
     NoExperiment { path: PathBuf, source: std::io::Error },
     /// A foreign command's warm-up.
     #[error("Failed to execute warmup of {name}: {said}; mend that, or give no-warmup")]
-    Rehearsal { name: &'static str, said: String },
+    Rehearsal { name: String, said: String },
     /// A file that a foreign command names.
     #[error("cannot {what} '{}': {source}; is the directory there, and yours?", path.display())]
     NamedFile { what: &'static str, path: PathBuf, source: std::io::Error },
@@ -62,6 +62,12 @@ pub enum LabError {
          the trials that are to be measured again", table.display()
     )]
     RowsLost { table: PathBuf, lost: usize },
+    /// Trials that are done, and the file of their experiment, say different things.
+    #[error(
+        "trial {number} was measured by another experiment.toml: {what}; take the change back, or \
+         begin anew with wideload lab FILE.toml"
+    )]
+    Changed { number: u32, what: String },
     /// A trial's settings are refused.
     #[error("trial {number} ({factors}) cannot be made: {why}")]
     Refused { number: u32, factors: String, why: String },
@@ -189,6 +195,12 @@ pub enum LabError {
          one version?"
     )]
     Ids { statement: String },
+    /// A profile's statement wants a value that no column gives.
+    #[error(
+        "'{statement}' has a value for '{value}', which is no column of the table ({columns}): \
+         write a number in its place"
+    )]
+    NoColumn { statement: String, value: String, columns: String },
     /// The load phase did not write all rows.
     #[error(
         "loading failed: {failed} of {total} inserts ended as {outcomes} ({said}); the table is \
@@ -291,6 +303,7 @@ impl LabError {
             | Self::NoExperiment { .. }
             | Self::NotBuilt { .. }
             | Self::RowsLost { .. }
+            | Self::Changed { .. }
             | Self::Refused { .. }
             | Self::ForeignTable { .. }
             | Self::ForeignRows { .. }
@@ -301,7 +314,7 @@ impl LabError {
             | Self::TableShape { .. }
             | Self::Marker { .. }
             | Self::Replication(_)
-            | Self::Schema(SchemaError::Refused { .. })
+            | Self::Schema(SchemaError::Refused { .. } | SchemaError::Exists { .. })
             | Self::Query(QueryError::Refused { .. })
             | Self::Connect(
                 ConnectError::CredentialsMissing { .. }
@@ -311,6 +324,7 @@ impl LabError {
             | Self::TableMissing { .. }
             | Self::ForeignMissing { .. }
             | Self::Ids { .. }
+            | Self::NoColumn { .. }
             | Self::RunDir(RunDirError::NotEmpty { .. } | RunDirError::NotDirectory { .. })
             | Self::Control(ControlError::Refused { .. } | ControlError::NotLetIn { .. }) => 2,
             _ => 3,

@@ -9,7 +9,7 @@ use stage::cassandra::{Options, heap_of};
 use std::fmt::Write as _;
 use std::path::Path;
 use units::{CpuSet, Nanos};
-use workload::Operation;
+use workload::{Creation, Operation, Tables};
 
 /// The text of `--dry-run`.
 #[must_use]
@@ -34,6 +34,8 @@ pub fn explain(trial: &Trial) -> String {
     let plan = &trial.plan;
     if let Some(scripted) = &trial.scripted {
         scripted_in_words(trial, scripted, &mut line);
+    } else if let Some(tables) = &plan.tables {
+        tables_in_words(tables, &mut line);
     } else if let Some(foreign) = trial.foreign {
         foreign_in_words(trial, foreign, &mut line);
     } else if trial.load_choice != LoadChoice::Skip {
@@ -108,17 +110,35 @@ fn foreign_in_words(trial: &Trial, foreign: Foreign, line: &mut dyn FnMut(&str, 
 fn scripted_in_words(trial: &Trial, scripted: &Scripted, line: &mut dyn FnMut(&str, String)) {
     scripted.ddl.iter().for_each(|statement| line("ddl", statement.clone()));
     scripted.create.iter().for_each(|statement| line("create", statement.clone()));
+    if let Some(tables) = trial.plan.tables.as_ref().filter(|_| scripted.creates_tables) {
+        tables_in_words(tables, line);
+    }
     for rehearsal in &scripted.rehearsals {
         let Rehearsal { operation, ops, threads } = *rehearsal;
-        let name = trial.plan.run.get(operation).map_or("", |operation| operation.name);
+        let name = trial.plan.run.get(operation).map_or("", |operation| &operation.name[..]);
         line("warm up", format!("{ops} operations {name} by {threads} threads"));
     }
-    if scripted.truncate {
-        line("empty", format!("TRUNCATE {}", trial.table.quoted()));
+    for table in &scripted.truncate {
+        line("empty", format!("TRUNCATE {table}"));
     }
     if scripted.first_failure_ends {
         line("failures", "the first operation that fails for good ends the run".to_owned());
     }
+}
+
+/// What makes tables.
+fn tables_in_words(tables: &Tables, line: &mut dyn FnMut(&str, String)) {
+    for table in &tables.tables {
+        let Creation { keyspace, table: definition, extra } = &table.creation;
+        keyspace.iter().for_each(|statement| line("create", one_line(statement)));
+        line("use", table.keyspace.clone());
+        definition.iter().chain(extra).for_each(|statement| line("create", one_line(statement)));
+    }
+}
+
+/// A statement without its line ends.
+fn one_line(statement: &str) -> String {
+    statement.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn cassandra_in_words(

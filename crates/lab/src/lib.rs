@@ -30,6 +30,7 @@ mod places;
 mod plans;
 mod preflight;
 mod probe;
+mod profiled;
 mod provision;
 mod recording;
 mod repeats;

@@ -10,6 +10,8 @@ use record::Caveat;
 use serde_json::{Map, Value, json};
 use stage::{PagesPerNuma, Place, VerifyError};
 
+/// The code of the caveat: an instance was not where it was put.
+pub(crate) const MISPLACED: &str = "misplaced";
 /// So many instances are named in a caveat; all are in the manifest.
 const NAMED_MAX: usize = 4;
 
@@ -34,7 +36,7 @@ pub(crate) fn facts(places: &[Place], pages: &[PagesPerNuma]) -> Value {
 pub(crate) fn facts_at_end(found: &[Found]) -> Value {
     let of = |found: &Found| match found {
         Some(Ok(pages)) => json!({ "anonymous_bytes": bytes(pages) }),
-        Some(Err(why)) => json!({ "misplaced": why.to_string() }),
+        Some(Err(why)) => json!({ MISPLACED: why.to_string() }),
         None => Value::Null,
     };
     found.iter().map(of).collect()
@@ -63,7 +65,7 @@ pub(crate) fn moved(places: &[Place], found: &[Found]) -> Option<Caveat> {
     }
     let cure = "Find what moves them (a cgroup, a daemon that balances, taskset, numad), keep it \
                 off and run it again.";
-    Some(Caveat::new("misplaced", text).evidence(evidence).cure(cure))
+    Some(Caveat::new(MISPLACED, text).evidence(evidence).cure(cure))
 }
 
 fn place(places: &[Place], index: usize) -> Place {

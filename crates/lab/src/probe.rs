@@ -33,7 +33,7 @@ fn reached(
 ) -> Result<Reached, ControlError> {
     let mut control = Control::connect_as(address, timeout, credentials)?;
     let version = text_of(&mut control, "SELECT release_version FROM system.local")?;
-    let kind = stand_in::kind(address, version.as_deref(), timeout, credentials, &Arc::default())?;
+    let known = stand_in::ask(address, version.as_deref(), timeout, credentials, &Arc::default())?;
     let mut connects = Vec::new();
     for _ in 0..CONNECTS {
         let begin = clock::now();
@@ -49,7 +49,7 @@ fn reached(
     }
     Ok(Reached {
         version,
-        stand_in: kind != "cql",
+        stand_in: known.kind != "cql",
         connect_us: median_us(connects),
         query_us: median_us(queries),
         clock: clock_of(&mut control),

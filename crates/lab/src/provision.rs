@@ -122,6 +122,13 @@ impl Provisioned {
         self.children.iter().map(Child::id).chain(clusters).collect()
     }
 
+    /// Lines of their output that are in no log.
+    pub(crate) fn log_lines_lost(&self) -> u64 {
+        let clusters = self.clusters.iter().flat_map(|cluster| cluster.instances());
+        let children = self.children.iter().map(Child::log_lines_lost);
+        children.chain(clusters.map(cassandra::Instance::log_lines_lost)).sum()
+    }
+
     /// What took effect in the JVMs that were started, in their order.
     pub(crate) fn effects(&self) -> Vec<cassandra::Effect> {
         let instances = self.clusters.iter().flat_map(|cluster| cluster.instances());

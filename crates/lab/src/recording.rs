@@ -13,7 +13,7 @@ use record::events::{Event, EventsWriter};
 use record::hlog::HlogWriter;
 use record::run_dir::{COUNTERS_CSV, EVENTS_CSV, LATENCY_HLOG};
 use record::table::{Counter, CountersWriter, TableError};
-use record::{OpNames, OpRecord, TrialDir};
+use record::{Latency, OpNames, OpRecord, TrialDir};
 use std::io;
 use std::path::PathBuf;
 use units::{Nanos, clock};
@@ -47,6 +47,8 @@ pub(crate) struct Recording<'a> {
     window_start: Nanos,
     before: Vec<WorkerUsage>,
     open_loop: bool,
+    /// Of the interval at hand; kept for its memory.
+    latency: Latency,
     series: Recorded,
     capture: Capture,
     watch: Option<&'a RingWatch>,
@@ -86,6 +88,7 @@ impl<'a> Recording<'a> {
             window_start: Nanos::ZERO,
             before: Vec::new(),
             open_loop,
+            latency: Latency::new(),
             series,
             capture,
             watch,
@@ -201,8 +204,8 @@ impl Observer for Recording<'_> {
     }
 
     fn warm(&mut self, interval: Interval<'_>) -> bool {
-        let (latency, ok) = headline(interval.record, self.open_loop);
-        let finished = self.series.warm.add(interval.record, &latency, ok);
+        let ok = headline(interval.record, self.open_loop, &mut self.latency);
+        let finished = self.series.warm.add(interval.record, &self.latency, ok);
         let blocks = self.series.warm.blocks();
         // Not at each block: the look takes some milliseconds.
         let look = finished && blocks.len().is_multiple_of(LOOK_BLOCKS);
@@ -222,12 +225,12 @@ impl Observer for Recording<'_> {
         if let Some(error) = self.failure.take() {
             return Err(io::Error::other(error));
         }
-        let (latency, ok) = headline(interval.record, self.open_loop);
+        let ok = headline(interval.record, self.open_loop, &mut self.latency);
         let errors = interval.record.ops.iter().map(OpRecord::ops).sum::<u64>() - ok;
-        self.series.window.add(interval.record, &latency, ok);
+        self.series.window.add(interval.record, &self.latency, ok);
         let length = interval.record.end.since(interval.record.start);
         self.live.interval(&LiveInterval {
-            latency: &latency,
+            latency: &self.latency,
             ok,
             errors,
             length,

@@ -8,6 +8,7 @@
 use crate::driven::failure_text;
 use crate::error::LabError;
 use crate::live::Live;
+use crate::profiled;
 use crate::trial::{Ready, Running, Trial};
 use admin::{Admin, SchemaError};
 use drive::{
@@ -26,8 +27,10 @@ pub struct Scripted {
     pub ddl: Vec<String>,
     /// Statements that create what is missing, in order.
     pub create: Vec<String>,
-    /// Its table is emptied behind the warm-up.
-    pub truncate: bool,
+    /// What the plan's tables say makes them is made where it is missing.
+    pub creates_tables: bool,
+    /// Tables that are emptied behind the warm-up, their names in full.
+    pub truncate: Vec<String>,
     /// Its warm-up.
     pub rehearsals: Vec<Rehearsal>,
     /// The first operation that fails for good ends the run.
@@ -52,6 +55,10 @@ pub struct Rehearsal {
 pub enum Prelude<'a> {
     /// Keyspace and tables are there, on all hosts.
     Created,
+    /// The keyspace and table of a profile are there, on all hosts.
+    Defined,
+    /// What else a profile makes is there, too.
+    Extended,
     /// A part of the warm-up begins.
     Rehearsing(Rehearsal),
     /// The table is empty.
@@ -76,12 +83,17 @@ impl Scripted {
     ) -> Result<(), LabError> {
         for statement in &self.ddl {
             match admin.schema_change(statement) {
-                Err(error @ SchemaError::Refused { .. }) => live.notice(&format!("--ddl: {error}")),
+                Err(error @ (SchemaError::Refused { .. } | SchemaError::Exists { .. })) => {
+                    live.notice(&format!("--ddl: {error}"));
+                }
                 other => other?,
             }
         }
         for statement in &self.create {
             admin.schema_change(statement)?;
+        }
+        if let Some(tables) = trial.plan.tables.as_ref().filter(|_| self.creates_tables) {
+            profiled::create(tables, admin, live)?;
         }
         if !self.create.is_empty() {
             live.stage(&format!("created {}", trial.table.quoted()));
@@ -103,10 +115,9 @@ impl Running<'_> {
             self.live.prelude(Prelude::Rehearsing(*rehearsal));
             self.rehearse_one(*rehearsal, ready, halt)?;
         }
-        if scripted.truncate {
-            let table = self.trial.table.quoted();
-            self.truncate(ready, &table, halt)?;
-            self.live.prelude(Prelude::Truncated { table: &table });
+        for table in &scripted.truncate {
+            self.truncate(ready, table, halt)?;
+            self.live.prelude(Prelude::Truncated { table });
         }
         self.live.prelude(Prelude::Running);
         Ok(())
@@ -121,7 +132,7 @@ impl Running<'_> {
         let Rehearsal { operation, ops, threads } = rehearsal;
         let trial = self.trial;
         let Some(operation) = trial.plan.run.get(operation).cloned() else { return Ok(()) };
-        let name = operation.name;
+        let name = operation.name.clone();
         let plan = Plan { run: vec![operation], runs: None, ..Plan::clone(&trial.plan) };
         let encoder = Encoder::speaking(
             trial.protocol,
@@ -146,7 +157,7 @@ impl Running<'_> {
             Ended::Completed => Ok(()),
             Ended::GaveUp | Ended::Failed => {
                 let said = failure_text(&trial.plan, &driven);
-                Err(LabError::Rehearsal { name, said })
+                Err(LabError::Rehearsal { name: name.into_owned(), said })
             }
         }
     }

@@ -14,14 +14,14 @@ const BLOCKS_MAX: usize = 14_000;
 /// Length of a block of the window, at least; whole intervals are put together.
 pub(crate) const WINDOW_BLOCK: Nanos = Nanos::from_secs(1);
 
-/// All operations of an interval that count for the headline, merged.
-pub(crate) fn headline(record: &IntervalRecord, open_loop: bool) -> (Latency, u64) {
-    let (mut latency, mut ok) = (Latency::new(), 0);
+/// All operations of an interval that count for the headline, merged into `latency`, which loses
+/// what it held; how many were ok.
+pub(crate) fn headline(record: &IntervalRecord, open_loop: bool, latency: &mut Latency) -> u64 {
+    latency.clear();
     for op in &record.ops {
         latency.merge(if open_loop { &op.response } else { &op.service });
-        ok += op.count(Outcome::Ok);
     }
-    (latency, ok)
+    record.ops.iter().map(|op| op.count(Outcome::Ok)).sum()
 }
 
 /// A series that grows.
@@ -123,7 +123,8 @@ mod tests {
             [(100, 600, 50), (600, 1100, 70), (1100, 3100, 400), (3100, 3200, 1)]
                 .map(|(start, end, ops)| {
                     let record = interval(start, end, ops);
-                    let (latency, ok) = headline(&record, false);
+                    let mut latency = Latency::new();
+                    let ok = headline(&record, false, &mut latency);
                     series.add(&record, &latency, ok)
                 })
                 .into();
@@ -146,7 +147,8 @@ mod tests {
     fn a_block_without_operations_has_no_percentiles() {
         let mut series = Series::new(WINDOW_BLOCK);
         let record = interval(0, 1000, 0);
-        let (latency, ok) = headline(&record, true);
+        let mut latency = Latency::new();
+        let ok = headline(&record, true, &mut latency);
         assert!(series.add(&record, &latency, ok));
         assert_eq!((series.blocks()[0].ops_s, series.blocks()[0].p50_us), (0.0, None));
     }

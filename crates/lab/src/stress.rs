@@ -266,7 +266,7 @@ impl Command<'_> {
         if results.len() == steps.len() || self.stop.load(Ordering::Relaxed) {
             return false;
         }
-        if self.settings.command.kinds().any(|kind| kind.writes()) {
+        if self.settings.command.types().iter().any(|kind| kind.writes) {
             sink.line(&format!("Sleeping for {PAUSE_S}s"));
             for _ in 0..PAUSE_S * 10 {
                 if self.stop.load(Ordering::Relaxed) {
@@ -293,7 +293,7 @@ impl Command<'_> {
             let (time, uncertainty) = (measured.time, measured.uncertainty.value());
             let at = At { length: time, time, uncertainty };
             for (kind, counted) in &measured.all.kinds {
-                let row = layout.row(kind.name(), counted.ops(), counted, &at);
+                let row = layout.row(&kind.name, counted.ops(), counted, &at);
                 sink.line(&format!("{id:>width$}, {row}"));
             }
             let total = &measured.all.total;

@@ -24,7 +24,9 @@ use crate::ring_watch;
 use crate::scripted::Scripted;
 use crate::settle::{self, Gate};
 use analyze::figures;
-use drive::{Arrivals, Drive, Driven, Ended, Levels, Load, TableName, Unwitnessed, Wait};
+use drive::{
+    Arrivals, Drive, DriveError, Driven, Ended, Engine, Levels, Load, TableName, Unwitnessed, Wait,
+};
 use record::hlog::Intervals;
 use record::manifest::{Manifest, Verdict};
 use record::run_dir::BLOCKS_CSV;
@@ -88,6 +90,8 @@ pub struct Trial {
     pub connections: usize,
     /// How workers wait.
     pub wait: Wait,
+    /// How workers talk to the kernel.
+    pub engine: Engine,
     /// Of every statement.
     pub consistency: Levels,
     /// Of the load's connections.
@@ -307,6 +311,8 @@ impl<'a> Running<'a> {
     fn measure(&mut self) -> Result<(Vec<Done>, Option<LabError>), LabError> {
         let trial_dir = self.run_dir.trial(self.first)?;
         self.write_trial_manifest(&trial_dir)?;
+        // Before a target is started for nothing.
+        self.trial.engine.check().map_err(|why| DriveError::Link(why.into()))?;
         let SetUp { provisioned, ready, watchdog, fills } = self.set_up(&trial_dir)?;
         let hosts = ready.addresses();
         let gate = settle::gate(self.trial, &provisioned, &ready.target, &hosts, fills);
@@ -382,6 +388,7 @@ impl<'a> Running<'a> {
         if death.is_none() {
             more.extend(self.verify_places_at_end(provisioned, &mut manifest));
         }
+        more.extend(Self::logs_cut(provisioned, &mut manifest));
         if driven.ended == Ended::Completed && death.is_none() {
             more.extend(self.ask_for_compactions(ready, &mut manifest));
         }
@@ -442,6 +449,7 @@ impl<'a> Running<'a> {
             first_failure_ends: trial.scripted.as_ref().is_some_and(|f| f.first_failure_ends),
             missing_is_fine: trial.scripted.as_ref().is_some_and(|f| f.missing_is_fine),
             wait: trial.wait,
+            engine: trial.engine,
         }
     }
 

@@ -101,6 +101,7 @@ impl Rig {
             repeat: 1,
             connections: 2,
             wait: Wait::Sleep,
+            engine: drive::Engine::Epoll,
             consistency: Consistency::LocalOne.into(),
             protocol: Protocol::default(),
             timeout: Nanos::from_secs(5),

@@ -80,6 +80,7 @@ pub enum HlogWriteError {
 pub struct HlogWriter<W: Write> {
     out: W,
     encoder: V2DeflateSerializer,
+    mirror: Mirror,
     encoded: Vec<u8>,
     text: String,
 }
@@ -108,7 +109,8 @@ impl<W: Write> HlogWriter<W> {
              \"Interval_Compressed_Histogram\""
         )?;
         let encoder = V2DeflateSerializer::new();
-        Ok(Self { out, encoder, encoded: Vec::new(), text: String::new() })
+        let (mirror, encoded, text) = (Mirror::default(), Vec::new(), String::new());
+        Ok(Self { out, encoder, mirror, encoded, text })
     }
 
     /// Writes one histogram over `length` from `start`, counted from the log's base. Nothing when
@@ -135,9 +137,9 @@ impl<W: Write> HlogWriter<W> {
             return Ok(());
         }
         let failed = |why: String| HlogWriteError::Encode { tag: tag.to_string(), why };
-        let histogram = to_hdr(latency).map_err(failed)?;
+        let histogram = self.mirror.of(latency).map_err(failed)?;
         self.encoded.clear();
-        match self.encoder.serialize(&histogram, &mut self.encoded) {
+        match self.encoder.serialize(histogram, &mut self.encoded) {
             Ok(_) => {}
             Err(V2DeflateSerializeError::IoError(e)) => return Err(e.into()),
             Err(e) => return Err(failed(e.to_string())),
@@ -185,6 +187,7 @@ impl<W: Write> HlogWriter<W> {
 pub struct PlainLog<W: Write> {
     out: W,
     encoder: V2DeflateSerializer,
+    mirror: Mirror,
 }
 
 impl<W: Write> PlainLog<W> {
@@ -199,7 +202,7 @@ impl<W: Write> PlainLog<W> {
             "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\
              \"Interval_Compressed_Histogram\""
         )?;
-        Ok(Self { out, encoder: V2DeflateSerializer::new() })
+        Ok(Self { out, encoder: V2DeflateSerializer::new(), mirror: Mirror::default() })
     }
 
     /// Writes one histogram over `length` from `start`, counted from the log's base, empty or not.
@@ -211,9 +214,9 @@ impl<W: Write> PlainLog<W> {
         values: &Latency,
     ) -> Result<(), HlogWriteError> {
         let failed = |why: String| HlogWriteError::Encode { tag: String::new(), why };
-        let histogram = to_hdr(values).map_err(failed)?;
+        let histogram = self.mirror.of(values).map_err(failed)?;
         let mut encoded = Vec::new();
-        match self.encoder.serialize(&histogram, &mut encoded) {
+        match self.encoder.serialize(histogram, &mut encoded) {
             Ok(_) => {}
             Err(V2DeflateSerializeError::IoError(e)) => return Err(e.into()),
             Err(e) => return Err(failed(e.to_string())),
@@ -225,14 +228,33 @@ impl<W: Write> PlainLog<W> {
     }
 }
 
-/// The same buckets as a histogram of the crate, for its encoder.
-fn to_hdr(latency: &Latency) -> Result<Histogram<u64>, String> {
-    let mut histogram = Histogram::new_with_bounds(1, crate::LATENCY_MAX.0, latency.digits())
-        .map_err(|e| e.to_string())?;
-    for bucket in latency.buckets() {
-        histogram.record_n(bucket.low.0, bucket.count).map_err(|e| e.to_string())?;
+/// The same buckets as a histogram of the crate, for its encoder. Kept from one to the next:
+/// the C library gives memory of this size back to the kernel, which then clears it anew.
+#[derive(Default)]
+struct Mirror {
+    /// By the digits that they keep: 3, and 2.
+    fine: Option<Histogram<u64>>,
+    coarse: Option<Histogram<u64>>,
+}
+
+impl Mirror {
+    fn of(&mut self, latency: &Latency) -> Result<&Histogram<u64>, String> {
+        let kept = if latency.digits() == 3 { &mut self.fine } else { &mut self.coarse };
+        let histogram = match kept {
+            Some(histogram) => {
+                histogram.reset();
+                histogram
+            }
+            none => none.insert(
+                Histogram::new_with_bounds(1, crate::LATENCY_MAX.0, latency.digits())
+                    .map_err(|e| e.to_string())?,
+            ),
+        };
+        for bucket in latency.buckets() {
+            histogram.record_n(bucket.low.0, bucket.count).map_err(|e| e.to_string())?;
+        }
+        Ok(histogram)
     }
-    Ok(histogram)
 }
 
 /// Why a log could not be read. Lines count from 1.

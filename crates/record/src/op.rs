@@ -44,6 +44,10 @@ pub struct OpRecord {
     pub parts: Vec<Latency>,
     /// Operations per outcome, in the order of [`Outcome::ALL`].
     pub outcomes: [u64; Outcome::COUNT],
+    /// Rows that operations on tables have written or got back; 0 of those that have one each.
+    pub rows: u64,
+    /// Partitions that these are of.
+    pub partitions: u64,
 }
 
 impl OpRecord {
@@ -61,6 +65,8 @@ impl OpRecord {
             timeout_response: Latency::new(),
             parts: (0..parts).map(|_| Latency::new()).collect(),
             outcomes: [0; Outcome::COUNT],
+            rows: 0,
+            partitions: 0,
         }
     }
 
@@ -122,6 +128,8 @@ impl OpRecord {
         for part in other.parts.iter().skip(self.parts.len()) {
             self.parts.push(part.clone());
         }
+        self.rows += other.rows;
+        self.partitions += other.partitions;
         for (ours, theirs) in self.outcomes.iter_mut().zip(other.outcomes) {
             *ours += theirs;
         }
@@ -131,6 +139,7 @@ impl OpRecord {
     pub fn clear(&mut self) {
         self.latencies_mut().for_each(Latency::clear);
         self.outcomes = [0; Outcome::COUNT];
+        (self.rows, self.partitions) = (0, 0);
     }
 
     /// Operations of any outcome.

@@ -27,6 +27,8 @@ type Levels = Vec<(String, String)>;
 pub(crate) struct Outcome {
     planned: usize,
     done: usize,
+    #[serde(default)]
+    misplaced: usize,
     compare: Option<String>,
     cells: Vec<Cell>,
     budget: Option<String>,
@@ -162,6 +164,10 @@ impl Outcome {
         let mut sentences: Vec<String> = told.into_iter().take(SENTENCES_MAX).collect();
         if self.done < self.planned {
             sentences.push(format!("{} of {} trials ended ok.", self.done, self.planned));
+        }
+        if self.misplaced > 0 {
+            let all = "ended with instances that were not where they were put, and do not count.";
+            sentences.push(format!("{} of the others {all}", self.misplaced));
         }
         let budget = self.budget.as_deref().unwrap_or_default();
         Shown {

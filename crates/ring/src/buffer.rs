@@ -122,6 +122,30 @@ impl ReceiveBuffer {
     pub(crate) fn commit(&mut self, size: usize) {
         self.end = (self.end + size).min(self.bytes.len());
     }
+
+    /// Appends what has arrived elsewhere. It grows as needed; see [`Self::is_full`].
+    pub(crate) fn push(&mut self, arrived: &[u8]) {
+        if self.bytes.len() - self.end < arrived.len() {
+            self.make_room(arrived.len());
+        }
+        self.bytes[self.end..self.end + arrived.len()].copy_from_slice(arrived);
+        self.end += arrived.len();
+    }
+
+    #[cold]
+    fn make_room(&mut self, size: usize) {
+        self.bytes.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        let wanted = self.end + size;
+        if self.bytes.len() < wanted {
+            self.bytes.resize(wanted.max((self.bytes.len() * 2).min(self.size_max)), 0);
+        }
+    }
+
+    /// As much is waiting to be consumed as may be.
+    pub(crate) fn is_full(&self) -> bool {
+        self.end - self.start >= self.size_max
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use crate::buffer::{ReceiveBuffer, SendBuffer};
 use crate::mailbox::Mailbox;
+use crate::sharing::{ACCEPTS_MAX, Accepted, Sharing};
 use crate::timer::{TIMER, Waiter};
 use crate::{BufferSizes, ConnectionId, Event, Flush, Ring, Syscalls};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -20,9 +21,6 @@ use units::{Nanos, clock};
 const LISTENER: u64 = u64::MAX - 1;
 /// Marks the mailbox among the events.
 const MAILBOX: u64 = u64::MAX - 2;
-/// Connections taken from the listener per wake-up, so that a flood of them does not starve the
-/// others.
-const ACCEPTS_MAX: usize = 64;
 
 #[derive(Debug)]
 struct Connection {
@@ -62,10 +60,7 @@ impl Connection {
 pub struct Epoll {
     epoll: OwnedFd,
     waiter: Waiter,
-    listener: Option<TcpListener>,
-    mailbox: Option<Arc<Mailbox>>,
-    /// Rings among which accepted connections are shared out; its own one alone when empty.
-    sharers: Vec<Arc<Mailbox>>,
+    sharing: Sharing,
     connections: Vec<Option<Connection>>,
     /// Places in `connections` that may be given again.
     vacant: Vec<u32>,
@@ -84,35 +79,13 @@ impl Epoll {
         Ok(Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             waiter: Waiter::new(),
-            listener: None,
-            mailbox: None,
-            sharers: Vec::new(),
+            sharing: Sharing::default(),
             connections: Vec::new(),
             vacant: Vec::new(),
             sizes,
             syscalls: Syscalls::default(),
             nowhere: SendBuffer::default(),
         })
-    }
-
-    /// The mailbox of this ring, made when first asked for.
-    ///
-    /// # Errors
-    /// When the kernel gives no descriptor for it.
-    pub fn mailbox(&mut self) -> io::Result<Arc<Mailbox>> {
-        if let Some(mailbox) = &self.mailbox {
-            return Ok(mailbox.clone());
-        }
-        let mailbox = Arc::new(Mailbox::new()?);
-        let data = EventData::new_u64(MAILBOX);
-        epoll::add(&self.epoll, mailbox.bell(), data, EventFlags::IN)?;
-        self.mailbox = Some(mailbox.clone());
-        Ok(mailbox)
-    }
-
-    /// Connections accepted from now on go to the ring, of these, that has the fewest.
-    pub fn share(&mut self, rings: Vec<Arc<Mailbox>>) {
-        self.sharers = rings;
     }
 
     fn add(&mut self, socket: OwnedFd, connecting: bool) -> io::Result<ConnectionId> {
@@ -241,21 +214,10 @@ impl Epoll {
 
     fn accept(&mut self, events: &mut Vec<Event>) {
         for _ in 0..ACCEPTS_MAX {
-            // Refused for good or for now (no descriptor is left): the next wait tells.
-            let Some(Ok((stream, peer))) = self.listener.as_ref().map(TcpListener::accept) else {
-                return;
-            };
-            let fewest = self.sharers.iter().min_by_key(|ring| ring.connections()).cloned();
-            let own = |ring: &Arc<Mailbox>| {
-                self.mailbox.as_ref().is_some_and(|mailbox| Arc::ptr_eq(mailbox, ring))
-            };
-            match fewest {
-                // It is lost when its ring cannot be woken; the client sees it closed.
-                Some(ring) if !own(&ring) => drop(ring.give(stream, peer)),
-                _ => {
-                    self.mailbox.iter().for_each(|mailbox| mailbox.opened());
-                    self.accepted(stream, peer, events);
-                }
+            match self.sharing.accept() {
+                Some(Accepted::Here(stream, peer)) => self.accepted(stream, peer, events),
+                Some(Accepted::Elsewhere) => {}
+                None => return,
             }
         }
     }
@@ -269,12 +231,12 @@ impl Epoll {
                 }
                 events.push(Event::Accepted { connection: id, peer });
             }
-            Err(_) => self.mailbox.iter().for_each(|mailbox| mailbox.closed()),
+            Err(_) => self.sharing.closed(),
         }
     }
 
     fn take_from_mailbox(&mut self, events: &mut Vec<Event>) {
-        for (stream, peer) in self.mailbox.as_ref().map_or(Vec::new(), |mailbox| mailbox.take()) {
+        for (stream, peer) in self.sharing.take() {
             self.accepted(stream, peer, events);
         }
     }
@@ -304,8 +266,21 @@ impl Ring for Epoll {
     fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         epoll::add(&self.epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-        self.listener = Some(listener);
+        self.sharing.listen(listener);
         Ok(())
+    }
+
+    fn mailbox(&mut self) -> io::Result<Arc<Mailbox>> {
+        let (mailbox, is_new) = self.sharing.mailbox()?;
+        if is_new {
+            let data = EventData::new_u64(MAILBOX);
+            epoll::add(&self.epoll, mailbox.bell(), data, EventFlags::IN)?;
+        }
+        Ok(mailbox)
+    }
+
+    fn share(&mut self, rings: Vec<Arc<Mailbox>>) {
+        self.sharing.share(rings);
     }
 
     fn close(&mut self, connection: ConnectionId) {
@@ -313,7 +288,7 @@ impl Ring for Epoll {
             && let Some(closed) = place.take()
         {
             if closed.accepted {
-                self.mailbox.iter().for_each(|mailbox| mailbox.closed());
+                self.sharing.closed();
             }
             // Closing the descriptor takes it out of the epoll set.
             self.vacant.push(connection.0);

@@ -8,18 +8,25 @@
 //!
 //! Cost, epoll: one `epoll_pwait2` a turn, one `recv` per readable connection, one `send` per
 //! flushed connection; all frames that are ready go out in one send and come in with one receive.
+//! io_uring: one `io_uring_enter` a turn for all of these.
 
 mod buffer;
+mod engine;
 mod epoll;
 mod mailbox;
+mod sharing;
 mod timer;
+mod uring;
 
 pub use buffer::{ReceiveBuffer, SendBuffer};
+pub use engine::{Engine, EngineError};
 pub use epoll::Epoll;
 pub use mailbox::Mailbox;
+pub use uring::{Unavailable, Uring};
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use units::Nanos;
 
 /// A connection of a ring: an index that is reused after [`Ring::close`].
@@ -130,6 +137,15 @@ pub trait Ring {
     /// # Errors
     /// When the kernel refuses to watch it.
     fn listen(&mut self, listener: TcpListener) -> io::Result<()>;
+
+    /// The mailbox of this ring, made when first asked for.
+    ///
+    /// # Errors
+    /// When the kernel gives no descriptor for it.
+    fn mailbox(&mut self) -> io::Result<Arc<Mailbox>>;
+
+    /// Connections accepted from now on go to the ring, of these, that has the fewest.
+    fn share(&mut self, rings: Vec<Arc<Mailbox>>);
 
     /// Closes and forgets a connection; its id may be given to another one.
     fn close(&mut self, connection: ConnectionId);

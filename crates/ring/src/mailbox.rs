@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// A ring's mailbox; see [`crate::Epoll::mailbox`].
+/// A ring's mailbox; see [`crate::Ring::mailbox`].
 #[derive(Debug)]
 pub struct Mailbox {
     bell: OwnedFd,

@@ -37,10 +37,18 @@ pub(crate) enum Counter {
     Closed,
     BytesReceived,
     BytesSent,
+    /// Faults that operations have met on purpose.
+    FaultError,
+    FaultOverloaded,
+    FaultUnavailable,
+    FaultReadTimeout,
+    FaultWriteTimeout,
+    FaultDrop,
+    FaultLate,
 }
 
 /// Counters and their names in `system_wideload.counters`.
-const NAMES: [(Counter, &str); 21] = [
+const NAMES: [(Counter, &str); 28] = [
     (Counter::Options, "requests.options"),
     (Counter::Startup, "requests.startup"),
     (Counter::Register, "requests.register"),
@@ -62,6 +70,13 @@ const NAMES: [(Counter, &str); 21] = [
     (Counter::Closed, "connections.closed"),
     (Counter::BytesReceived, "bytes.received"),
     (Counter::BytesSent, "bytes.sent"),
+    (Counter::FaultError, "faults.error"),
+    (Counter::FaultOverloaded, "faults.overloaded"),
+    (Counter::FaultUnavailable, "faults.unavailable"),
+    (Counter::FaultReadTimeout, "faults.read-timeout"),
+    (Counter::FaultWriteTimeout, "faults.write-timeout"),
+    (Counter::FaultDrop, "faults.drop"),
+    (Counter::FaultLate, "faults.late"),
 ];
 
 /// One thread's counts.

@@ -6,6 +6,7 @@ use crate::cql;
 use crate::error::{CqlError, invalid};
 use crate::events::EventLog;
 use crate::expr::Context;
+use crate::faults::{FaultPlan, Faults};
 use crate::plan::{Compiled, Plan, PreparedId, compile, prepared_id};
 use crate::read::Form;
 use crate::store::Memory;
@@ -64,6 +65,8 @@ pub struct EngineConfig {
     pub address: SocketAddr,
     /// Greatest version of the protocol that is spoken: 4 or 5.
     pub protocol_max: u8,
+    /// What goes wrong on purpose.
+    pub faults: Faults,
 }
 
 /// State shared by all connections.
@@ -80,6 +83,8 @@ pub struct Engine {
     last_timestamp_us: AtomicI64,
     pub(crate) counters: CounterBlocks,
     pub(crate) events: EventLog,
+    /// None when nothing goes wrong on purpose.
+    pub(crate) faults: Option<Arc<FaultPlan>>,
 }
 
 #[derive(Debug, Default)]
@@ -95,6 +100,7 @@ impl Engine {
     /// # Errors
     /// [`CqlError`] when the system tables cannot be made, which is a defect.
     pub fn new(config: EngineConfig) -> Result<Self, CqlError> {
+        let faults = config.faults.are_any().then(|| config.faults.clone());
         let engine = Self {
             config,
             schema: RwLock::default(),
@@ -106,6 +112,7 @@ impl Engine {
             last_timestamp_us: AtomicI64::new(i64::MIN),
             counters: CounterBlocks::default(),
             events: EventLog::default(),
+            faults: faults.map(|faults| Arc::new(FaultPlan::new(faults))),
         };
         system_tables::create(&engine)?;
         Ok(engine)

@@ -43,6 +43,14 @@ pub enum CqlError {
         /// Replicas it needs.
         required: i32,
     },
+    /// A fault on purpose.
+    #[error("the reference target was told to fail so (wideload serve --fault)")]
+    Injected {
+        /// Which.
+        code: ErrorCode,
+        /// Of the operation.
+        consistency: Consistency,
+    },
     /// The memory bound is reached.
     #[error(
         "the reference target holds {used_bytes} bytes of its {max_bytes}: drop or truncate a \
@@ -109,6 +117,7 @@ impl CqlError {
             Self::Unprepared(_) => ErrorCode::UNPREPARED,
             Self::Unavailable { .. } => ErrorCode::UNAVAILABLE,
             Self::Overloaded { .. } => ErrorCode::OVERLOADED,
+            Self::Injected { code, .. } => *code,
         }
     }
 
@@ -126,7 +135,30 @@ impl CqlError {
                 put::i32(out, *required);
                 put::i32(out, 1);
             }
+            Self::Injected { code, consistency } => put_injected(out, *code, *consistency),
             _ => {}
         }
+    }
+}
+
+/// What follows the text of an error that one replica is answered for which has not answered.
+fn put_injected(out: &mut Vec<u8>, code: ErrorCode, consistency: Consistency) {
+    let (answered, wanted) = (0, 1);
+    match code {
+        ErrorCode::UNAVAILABLE => {
+            put::consistency(out, consistency);
+            put::i32(out, wanted);
+            put::i32(out, answered);
+        }
+        ErrorCode::READ_TIMEOUT | ErrorCode::WRITE_TIMEOUT => {
+            put::consistency(out, consistency);
+            put::i32(out, answered);
+            put::i32(out, wanted);
+            match code {
+                ErrorCode::READ_TIMEOUT => out.push(0),
+                _ => put::string(out, "SIMPLE"),
+            }
+        }
+        _ => {}
     }
 }

@@ -14,6 +14,7 @@
 //!   values looked at, reads by one row that is always the same.
 //! - With [`Config::serial`] it is a mock too: each operation holds one lock of the server for so
 //!   long, so that capacity and scaling over instances are known.
+//! - With [`Faults`] it does wrong on purpose: it stalls, is slow, refuses, breaks off; see there.
 //! - Memory is bounded: beyond `memory_max` (approximate bytes) writes that add are answered
 //!   Overloaded, deletes beyond nine eighths of it.
 //! - A request is carried out in one go on its connection's thread: a scan of a large table without
@@ -41,11 +42,13 @@ mod counters;
 pub mod cql;
 mod datetime;
 mod ddl;
+mod delivery;
 mod engine;
 mod error;
 mod events;
 mod execute;
 mod expr;
+mod faults;
 mod filter;
 mod keys;
 mod literal;
@@ -70,5 +73,6 @@ mod write_compile;
 pub use counters::Counters;
 pub use engine::{Clock, Engine, EngineConfig, Storage};
 pub use error::CqlError;
+pub use faults::{Delay, Fault, FaultError, Faults, Share, Stall};
 pub use server::{Config, Handle, ServeError, Server};
 pub use session::{After, Received, Session, SessionLimits};

@@ -3,18 +3,14 @@
 //!
 //! In: moments at which operations arrive, over all threads of a server. Out: the moment at which
 //! each of them has had the lock for its length, in the order of their arrival. Nobody waits with a
-//! thread: the answer is made at once and held back until that moment, and the event loop sleeps
-//! until the first one is due, so connections are received from all the while. Who was queued
-//! begins where the one before has ended, hence waking late does not add up.
+//! thread: the answer is made at once and held back until that moment (see `delivery`), and the
+//! event loop sleeps until the first one is due, so connections are received from all the while.
+//! Who was queued begins where the one before has ended, hence waking late does not add up.
 //! Limits: an operation is an EXECUTE, a QUERY or a BATCH, also one that fails; what it does is
 //! seen by others when it arrives, not when it is answered.
 
-use ring::ConnectionId;
 use std::sync::atomic::{AtomicU64, Ordering};
 use units::Nanos;
-
-/// What an answer that is held back costs beyond its bytes, for the bound of a backlog.
-pub(crate) const HELD_BYTES: usize = 64;
 
 /// The lock.
 #[derive(Debug)]
@@ -39,17 +35,6 @@ impl Serial {
         let (Ok(before) | Err(before)) = queued;
         Nanos(end(before))
     }
-}
-
-/// An answer that is held back.
-#[derive(Debug)]
-pub(crate) struct Held {
-    /// Until then.
-    pub(crate) until: Nanos,
-    /// To whom it goes.
-    pub(crate) connection: ConnectionId,
-    /// Whole frames.
-    pub(crate) bytes: Vec<u8>,
 }
 
 #[cfg(test)]

@@ -7,22 +7,24 @@
 //! and what it still sends is dropped for up to two seconds, so that the error is not lost to a
 //! reset.
 //!
-//! With a serial part (see `serial`) answers wait for their moment, in order; the loop sleeps until
-//! the first one's, and a peer's waiting answers count as its backlog.
+//! With a serial part or faults answers wait for their moment (see `delivery`); the loop sleeps
+//! until the first one's, and a peer's waiting answers count as its backlog.
 //!
 //! Limit: a connection stays with its thread, however unevenly clients use theirs.
 
 use crate::counters::Counters;
+use crate::delivery::{Delivery, Outbox};
 use crate::engine::{Clock, Engine, EngineConfig, Storage};
-use crate::serial::{HELD_BYTES, Held, Serial};
+use crate::faults::{self, Fault, FaultPlan, Faults};
+use crate::serial::Serial;
 use crate::session::{After, Session, SessionLimits};
-use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring};
-use std::collections::VecDeque;
+use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring, Unavailable, Uring};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use thiserror::Error;
 use units::{Bytes, Nanos, clock};
 use wire::cql::framing::Outgoing;
@@ -53,6 +55,10 @@ pub struct Config {
     pub serial: Option<Nanos>,
     /// Greatest version of the protocol that is spoken: 4 or 5.
     pub protocol_max: u8,
+    /// How its threads talk to the kernel.
+    pub io: ring::Engine,
+    /// What goes wrong on purpose.
+    pub faults: Faults,
 }
 
 impl Config {
@@ -72,6 +78,8 @@ impl Config {
             clock: Clock::System,
             serial: None,
             protocol_max: VERSION_5,
+            io: ring::Engine::Epoll,
+            faults: Faults::default(),
         }
     }
 }
@@ -87,6 +95,9 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
+    /// There is no such way of talking to the kernel here.
+    #[error(transparent)]
+    Io(#[from] Unavailable),
     /// The system tables cannot be made.
     #[error("cannot make the system tables: {0}; this is a defect of the reference target")]
     SystemTables(String),
@@ -145,6 +156,7 @@ impl Server {
             clock: config.clock.clone(),
             address,
             protocol_max: config.protocol_max,
+            faults: config.faults.clone(),
         })
         .map_err(|error| ServeError::SystemTables(error.to_string()))?;
         Ok(Self { config, address, listener, engine: Arc::new(engine) })
@@ -156,6 +168,13 @@ impl Server {
         self.address
     }
 
+    /// Tells the faults that operations have met, while it serves and after that; None when there
+    /// are none on purpose.
+    pub fn faults_met(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static {
+        let engine = Arc::clone(&self.engine);
+        move || faults::told(&engine, clock::now())
+    }
+
     /// Serves until `stop` is set, which is noticed within 50 ms.
     ///
     /// # Errors
@@ -163,12 +182,25 @@ impl Server {
     /// stopped then.
     pub fn run(self, stop: &AtomicBool) -> Result<(), ServeError> {
         let failed = |source| ServeError::Loop { address: self.address, source };
+        match self.config.io {
+            ring::Engine::Epoll => self.run_on(stop, |sizes| Epoll::new(sizes).map_err(failed)),
+            ring::Engine::IoUring => self.run_on(stop, |sizes| Ok(Uring::new(sizes)?)),
+        }
+    }
+
+    fn run_on<R: Ring + Send>(
+        &self,
+        stop: &AtomicBool,
+        ring: impl Fn(BufferSizes) -> Result<R, ServeError>,
+    ) -> Result<(), ServeError> {
+        let failed = |source| ServeError::Loop { address: self.address, source };
         let connections = AtomicUsize::new(0);
         let serial = self.config.serial.map(Serial::new);
         let mut workers = Vec::new();
         for _ in 0..self.config.threads.max(1) {
-            let worker = Worker::new(&self.config, &self.engine, &connections, serial.as_ref());
-            workers.push(worker.map_err(failed)?);
+            let ring = ring(buffer_sizes(&self.config))?;
+            let serial = serial.as_ref();
+            workers.push(Worker::new(ring, &self.config, &self.engine, &connections, serial));
         }
         let rings = workers.iter_mut().map(|worker| worker.ring.mailbox());
         let rings = rings.collect::<io::Result<Vec<_>>>().map_err(failed)?;
@@ -267,14 +299,23 @@ struct Peer {
     paused: bool,
     /// Nothing is answered any more; closed at this time at the latest.
     closing_at: Option<Nanos>,
-    /// What the answers that are held back take.
-    held_bytes: usize,
+    outbox: Outbox,
+}
+
+/// Sleeps through a stall, unless the server is to stop.
+fn stand_still(faults: &FaultPlan, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed)
+        && let now = clock::now()
+        && let Some(until) = faults.stalled_until(now)
+    {
+        std::thread::sleep(Duration::from_nanos(until.since(now).min(TICK).0));
+    }
 }
 
 /// One thread of the server.
-struct Worker<'a> {
+struct Worker<'a, R: Ring> {
     config: &'a Config,
-    ring: Epoll,
+    ring: R,
     engine: &'a Arc<Engine>,
     counters: Arc<Counters>,
     /// Connections of all threads.
@@ -285,25 +326,31 @@ struct Worker<'a> {
     events_seen: u64,
     /// Connections whose `closing_at` is set.
     lingering: Vec<ConnectionId>,
+    /// None: all answers go at once.
+    delivery: Option<Delivery<'a>>,
     /// Of all threads.
-    serial: Option<&'a Serial>,
-    /// Answers that wait for their moment, by which they are in order.
-    held: VecDeque<Held>,
+    faults: Option<&'a FaultPlan>,
 }
 
-impl<'a> Worker<'a> {
+/// Of each connection.
+fn buffer_sizes(config: &Config) -> BufferSizes {
+    // A frame, or the segments in which it comes.
+    let receive_max = Outgoing::size_max(config.frame_size_max + HEADER_SIZE);
+    BufferSizes { send: BUFFER_BYTES, receive: BUFFER_BYTES, receive_max }
+}
+
+impl<'a, R: Ring> Worker<'a, R> {
     fn new(
+        ring: R,
         config: &'a Config,
         engine: &'a Arc<Engine>,
         connections: &'a AtomicUsize,
         serial: Option<&'a Serial>,
-    ) -> io::Result<Self> {
-        // A frame, or the segments in which it comes.
-        let receive_max = Outgoing::size_max(config.frame_size_max + HEADER_SIZE);
-        let sizes = BufferSizes { send: BUFFER_BYTES, receive: BUFFER_BYTES, receive_max };
-        Ok(Self {
+    ) -> Self {
+        let faults = engine.faults.as_deref();
+        Self {
             config,
-            ring: Epoll::new(sizes)?,
+            ring,
             engine,
             counters: engine.counters(),
             connections,
@@ -311,17 +358,21 @@ impl<'a> Worker<'a> {
             out: Vec::new(),
             events_seen: engine.events.published(),
             lingering: Vec::new(),
-            serial,
-            held: VecDeque::new(),
-        })
+            delivery: Delivery::new(serial, faults),
+            faults,
+        }
     }
 
     fn serve(&mut self, stop: &AtomicBool) -> io::Result<()> {
         let mut events = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             let tick = Nanos(clock::now().0 + TICK.0);
-            let until = self.held.front().map_or(tick, |held| held.until.min(tick));
+            let wake = self.delivery.as_ref().and_then(Delivery::wake);
+            let until = wake.map_or(tick, |wake| wake.min(tick));
             self.ring.wait(Some(until), &mut events)?;
+            if let Some(faults) = self.faults {
+                stand_still(faults, stop);
+            }
             for event in events.drain(..) {
                 match event {
                     Event::Accepted { connection, .. } => self.accept(connection),
@@ -331,7 +382,9 @@ impl<'a> Worker<'a> {
                     Event::Connected { .. } => {}
                 }
             }
-            self.release();
+            if self.delivery.is_some() {
+                self.release();
+            }
             if self.events_seen != self.engine.events.published() {
                 self.publish();
             }
@@ -354,7 +407,7 @@ impl<'a> Worker<'a> {
         if self.peers.len() <= id.index() {
             self.peers.resize_with(id.index() + 1, || None);
         }
-        let peer = Peer { session, paused: false, closing_at: None, held_bytes: 0 };
+        let peer = Peer { session, paused: false, closing_at: None, outbox: Outbox::default() };
         self.peers[id.index()] = Some(peer);
     }
 
@@ -363,14 +416,14 @@ impl<'a> Worker<'a> {
         if self.peers.get_mut(id.index()).is_some_and(|peer| peer.take().is_some()) {
             self.connections.fetch_sub(1, Ordering::Relaxed);
             // The id may be given again.
-            self.held.retain(|held| held.connection != id);
+            self.delivery.iter_mut().for_each(|delivery| delivery.forget(id));
         }
     }
 
     /// More waits to be sent to the peer than it may.
     fn is_backlogged(&self, id: ConnectionId) -> bool {
-        let held = self.peers.get(id.index()).and_then(Option::as_ref).map_or(0, |p| p.held_bytes);
-        self.ring.unsent(id) + held > self.config.backlog_max
+        let peer = self.peers.get(id.index()).and_then(Option::as_ref);
+        self.ring.unsent(id) + peer.map_or(0, |p| p.outbox.size()) > self.config.backlog_max
     }
 
     /// Answers what has arrived, as long as the peer takes the answers.
@@ -410,16 +463,25 @@ impl<'a> Worker<'a> {
             self.out.clear();
             let received = self.ring.received(id);
             // Each operation is queued for itself.
-            let frames_max = if self.serial.is_some() { 1 } else { usize::MAX };
+            let frames_max = if self.delivery.is_some() { 1 } else { usize::MAX };
             let done = peer.session.receive(received, frames_max, &mut self.out);
             self.ring.consume(id, done.consumed);
-            match self.serial {
-                Some(serial) if done.operations > 0 => {
-                    let (until, bytes) = (serial.queue(clock::now()), self.out.clone());
-                    peer.held_bytes += bytes.len() + HELD_BYTES;
-                    self.held.push_back(Held { until, connection: id, bytes });
+            match &mut self.delivery {
+                None => self.ring.filling(id).append(|buffer| buffer.extend_from_slice(&self.out)),
+                Some(delivery) if done.operations == 0 => {
+                    delivery.put(&mut self.ring, id, &mut peer.outbox, &self.out);
                 }
-                _ => self.ring.filling(id).append(|buffer| buffer.extend_from_slice(&self.out)),
+                Some(delivery) => {
+                    let fate = peer.session.take_fate();
+                    if fate.fault == Some(Fault::Drop) {
+                        let part = &self.out[..delivery.torn(self.out.len())];
+                        self.ring.filling(id).append(|buffer| buffer.extend_from_slice(part));
+                        // What of it the kernel takes is with the client before the end.
+                        self.ring.flush(id)?;
+                        return Err(io::ErrorKind::ConnectionAborted.into());
+                    }
+                    delivery.hold(id, &mut peer.outbox, &self.out, fate);
+                }
             }
             if done.after == After::Close {
                 peer.closing_at = Some(Nanos(clock::now().0 + LINGER.0));
@@ -431,19 +493,30 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Sends the answers whose moment has come.
+    /// Sends the answers, and the pieces of answers, whose moment has come.
     fn release(&mut self) {
         let now = clock::now();
-        while self.held.front().is_some_and(|held| held.until <= now) {
-            let Some(Held { connection, bytes, .. }) = self.held.pop_front() else { return };
-            if let Some(Some(peer)) = self.peers.get_mut(connection.index()) {
-                peer.held_bytes -= bytes.len() + HELD_BYTES;
+        while let Some(delivery) = &mut self.delivery
+            && let Some(held) = delivery.due(now)
+        {
+            let id = held.connection;
+            if let Some(Some(peer)) = self.peers.get_mut(id.index()) {
+                Delivery::let_go(&mut peer.outbox, &held);
+                delivery.put(&mut self.ring, id, &mut peer.outbox, &held.bytes);
             }
-            self.ring.filling(connection).append(|buffer| buffer.extend_from_slice(&bytes));
-            let is_due = |h: &Held| h.connection == connection && h.until <= now;
-            if !self.held.front().is_some_and(is_due) {
-                self.resume(connection);
+            if !delivery.goes_on(id, now) {
+                self.resume(id);
             }
+        }
+        let due = self.delivery.as_mut().map_or(Vec::new(), |delivery| delivery.pieces_due(now));
+        for id in due {
+            let (Some(delivery), Some(Some(peer))) =
+                (&mut self.delivery, self.peers.get_mut(id.index()))
+            else {
+                continue;
+            };
+            delivery.piece(&mut self.ring, id, &mut peer.outbox);
+            self.resume(id);
         }
     }
 
@@ -464,8 +537,19 @@ impl<'a> Worker<'a> {
             let id = ConnectionId(index as u32);
             let wants = |p: &&mut Peer| p.session.wants_schema_changes() && !p.paused;
             let Some(peer) = self.peers[index].as_mut().filter(wants) else { continue };
-            let filling = self.ring.filling(id);
-            filling.append(|out| frames.iter().for_each(|frame| peer.session.tell(frame, out)));
+            match &mut self.delivery {
+                None => {
+                    let tell = |out: &mut Vec<u8>| {
+                        frames.iter().for_each(|frame| peer.session.tell(frame, out));
+                    };
+                    self.ring.filling(id).append(tell);
+                }
+                Some(delivery) => {
+                    self.out.clear();
+                    frames.iter().for_each(|frame| peer.session.tell(frame, &mut self.out));
+                    delivery.put(&mut self.ring, id, &mut peer.outbox, &self.out);
+                }
+            }
             if self.ring.flush(id).is_err() {
                 self.close(id);
             }

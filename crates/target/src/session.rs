@@ -9,6 +9,7 @@ use crate::counters::{Counter, Counters};
 use crate::engine::{Engine, Storage};
 use crate::error::CqlError;
 use crate::execute::Answer;
+use crate::faults::Fates;
 use crate::plan::{Compiled, PreparedId};
 use crate::system_tables::CQL_VERSION;
 use std::collections::HashMap;
@@ -103,6 +104,16 @@ fn major(version: &str) -> Option<u32> {
     version.split('.').next()?.parse().ok()
 }
 
+/// How requests are answered.
+#[derive(Debug)]
+pub(crate) enum Mode {
+    Plain,
+    /// Statements on a mock's tables are not looked at.
+    Mock,
+    /// Operations may meet a fault.
+    Faulty(Box<Fates>),
+}
+
 /// A connection's state.
 #[derive(Debug)]
 pub struct Session {
@@ -118,6 +129,7 @@ pub struct Session {
     /// Statements executed here before, so that the engine's lock is not needed.
     known: HashMap<PreparedId, Arc<Compiled>, BuildHasherDefault<IdHasher>>,
     pub(crate) scratch: Vec<u8>,
+    pub(crate) mode: Mode,
 }
 
 impl Session {
@@ -125,6 +137,11 @@ impl Session {
     #[must_use]
     pub fn new(engine: Arc<Engine>, counters: Arc<Counters>, limits: SessionLimits) -> Self {
         counters.add(Counter::Connections, 1);
+        let mode = match (&engine.faults, engine.config.storage) {
+            (Some(plan), _) => Mode::Faulty(Box::new(Fates::new(plan))),
+            (None, Storage::Null) => Mode::Mock,
+            (None, Storage::Memory) => Mode::Plain,
+        };
         Self {
             engine,
             counters,
@@ -135,6 +152,7 @@ impl Session {
             wants_schema_changes: false,
             known: HashMap::default(),
             scratch: Vec::new(),
+            mode,
         }
     }
 
@@ -302,13 +320,35 @@ impl Session {
                 "Unexpected message, expecting STARTUP or OPTIONS".to_owned(),
             ));
         }
-        if self.engine.config.storage == Storage::Null
-            && opcode == Some(Opcode::Execute)
+        match &self.mode {
+            Mode::Plain => self.carry_out(header, body, out),
+            Mode::Mock => self.answer_mock(header, body, out),
+            Mode::Faulty(_) => self.meet_fate(header, body, out),
+        }
+    }
+
+    /// Answers, on a mock perhaps.
+    pub(crate) fn answer_mock(
+        &mut self,
+        header: &Header,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Answer, CqlError> {
+        if header.opcode == Opcode::Execute as u8
             && header.flags & flags::CUSTOM_PAYLOAD == 0
             && let Some(answer) = self.execute_mock(header.is_v5(), body, out)?
         {
             return Ok(answer);
         }
+        self.carry_out(header, body, out)
+    }
+
+    fn carry_out(
+        &mut self,
+        header: &Header,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Answer, CqlError> {
         match Request::decode(header, body)? {
             Request::Options => {
                 let count = usize::from(self.engine.config.protocol_max.clamp(4, 5) - 3);

@@ -80,7 +80,8 @@ const TABLES: [&str; 15] = [
      kind text, options frozen<map<text, text>>, \
      PRIMARY KEY (keyspace_name, table_name, index_name))",
     "CREATE TABLE system_wideload.counters (name text PRIMARY KEY, value bigint)",
-    "CREATE TABLE system_wideload.target (key text PRIMARY KEY, storage text, says text)",
+    "CREATE TABLE system_wideload.target (key text PRIMARY KEY, storage text, says text, \
+     faults text)",
 ];
 
 /// Makes the system keyspaces, and their description of themselves.
@@ -133,10 +134,14 @@ fn put_local(engine: &Engine) -> Result<(), CqlError> {
          '{RELEASE_VERSION}', '{address}', uuid(), {{'{}'}})",
         i64::MIN
     ))?;
+    let faults = engine.faults.as_ref().map(|plan| quoted(&plan.faults.to_string()));
+    let faults = faults.unwrap_or_else(|| "null".to_owned());
     let storage = format!("{:?}", engine.config.storage).to_lowercase();
     engine.run(&format!(
-        "INSERT INTO system_wideload.target (key, storage, says) VALUES ('target', '{storage}', \
-         'a test double of one instance; results on it say nothing about Apache Cassandra')"
+        "INSERT INTO system_wideload.target (key, storage, says, faults) VALUES ('target', \
+         '{storage}', \
+         'a test double of one instance; results on it say nothing about Apache Cassandra', \
+         {faults})"
     ))
 }
 

@@ -17,6 +17,10 @@ use target::{Config, Handle, Server, Storage};
 fn serve(storage: Storage, threads: usize) -> Handle {
     let mut config = Config::new("127.0.0.1:0".parse().unwrap());
     (config.storage, config.threads) = (storage, threads);
+    // The suite runs these tests with each engine.
+    if let Ok(engine) = std::env::var("WIDELOAD_TEST_ENGINE") {
+        config.io = engine.parse().unwrap();
+    }
     Server::bind(config).unwrap().start().unwrap()
 }
 

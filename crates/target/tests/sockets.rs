@@ -11,7 +11,10 @@ use wire::cql::response::Response;
 use wire::cql::{Consistency, ErrorCode, HEADER_SIZE, Header, Value};
 
 fn config() -> Config {
-    Config::new("127.0.0.1:0".parse().unwrap())
+    // The suite runs these tests with each engine.
+    let engine = std::env::var("WIDELOAD_TEST_ENGINE");
+    let io = engine.map_or_else(|_| ring::Engine::Epoll, |engine| engine.parse().unwrap());
+    Config { io, ..Config::new("127.0.0.1:0".parse().unwrap()) }
 }
 
 fn serve(config: Config) -> Handle {

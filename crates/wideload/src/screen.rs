@@ -122,6 +122,11 @@ impl Live for Screen {
     }
 
     fn running(&mut self, now: Nanos, window: &Window) {
+        // What nobody sees is not put together either: it would be a quarter of what all threads
+        // beside the workers cost.
+        if self.bar.is_hidden() {
+            return;
+        }
         let text = if now < window.start {
             self.warming_text(now, window)
         } else {

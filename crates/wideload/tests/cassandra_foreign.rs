@@ -1,6 +1,6 @@
-//! Lines of cassandra-stress and of YCSB on a real Cassandra, sizes and addresses changed, and the
-//! original cassandra-stress on the same rows. Where this machine cannot start a Cassandra, or
-//! cannot have the original, the test says so and leaves that out.
+//! Lines of cassandra-stress, profiles among them, and of YCSB on a real Cassandra, sizes and
+//! addresses changed, and the original cassandra-stress on the same rows. Where this machine cannot
+//! start a Cassandra, or cannot have the original, the test says so and leaves that out.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -12,6 +12,50 @@ use rig::serve::control;
 use rig::{Ended, Home};
 use std::fs;
 use std::time::Duration;
+
+/// Clustering rows in batches, an index, conditions, every type of column, counters.
+const PROFILE: &str = r#"
+keyspace: diary
+keyspace_definition: |
+  CREATE KEYSPACE diary WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};
+table: entries
+table_definition: |
+  CREATE TABLE entries (
+    writer text, kind blob, written timeuuid, day date, score decimal,
+    title ascii, address inet, ratio double, share float, done boolean, number varint, at time,
+    since timestamp, small smallint, tiny tinyint, id uuid, whole int, long bigint,
+    tags set<text>, steps list<int>, fixed frozen<set<uuid>>,
+    PRIMARY KEY ((writer, kind), written, day, score)
+  ) WITH CLUSTERING ORDER BY (written DESC, day ASC, score ASC);
+extra_definitions:
+  - CREATE INDEX IF NOT EXISTS ON entries (title);
+columnspec:
+  - {name: written, cluster: fixed(5)}
+  - {name: day, cluster: uniform(1..3)}
+  - {name: at, population: uniform(1..86400000000000)}
+insert: {partitions: uniform(1..3), select: fixed(1)/2, batchtype: UNLOGGED}
+queries:
+  latest:
+    cql: select * from entries where writer = ? and kind = ? limit 10
+    fields: samerow
+  since:
+    cql: select title from entries where writer = ? and kind = ? and written >= ?
+    consistencyLevel: QUORUM
+  close:
+    cql: >
+      update entries set done = ? where writer = ? and kind = ? and written = ? and day = ? and
+      score = ? if whole > 0
+    fields: samerow
+    serialConsistencyLevel: LOCAL_SERIAL
+"#;
+const COUNTERS: &str = r#"
+keyspace: diary
+specname: hits
+table: hits
+table_definition: CREATE TABLE hits (page text PRIMARY KEY, seen counter, sent counter)
+insert: {batchtype: COUNTER, partitions: fixed(2)}
+queries: {page: {cql: select * from hits where page = ?, fields: samerow}}
+"#;
 
 /// A ring of one, and lines of other tools at it.
 struct Lines<'a> {
@@ -29,6 +73,7 @@ fn published_lines_run_on_cassandra() {
     let lines = Lines { home: &home, cluster, host };
     lines.of_cassandra_stress();
     lines.on_a_table_made_beforehand();
+    lines.of_profiles();
     lines.of_ycsb();
     if let Some(original) = Original::get() {
         lines.beside(&original);
@@ -109,13 +154,26 @@ impl Lines<'_> {
         assert_eq!(cell("caching").matches("ALL").count(), 2, "{}", cell("caching"));
         // Every other table is compound.
         assert!(!cell("flags").contains("compound"), "{}", cell("flags"));
-        assert_good(
-            "reads",
-            &self.stress(
-                "read n=1000 no-warmup -rate threads=10 -pop seq=1..1000 \
-                                           -schema keyspace=ks3",
-            ),
-        );
+        let read = "read n=1000 no-warmup -rate threads=10 -pop seq=1..1000 -schema keyspace=ks3";
+        assert_good(read, &self.stress(read));
+    }
+
+    fn of_profiles(&self) {
+        fs::write(self.home.at("diary.yaml"), PROFILE).unwrap();
+        fs::write(self.home.at("hits.yaml"), COUNTERS).unwrap();
+        for line in [
+            "user profile=diary.yaml ops(insert=1) n=2000 no-warmup -rate threads=20",
+            "user profile=diary.yaml,hits.yaml ops(insert=1,latest=2,since=1,close=1,hits.insert=1,\
+             hits.page=1) n=4000 no-warmup -rate threads=20 -pop seq=1..2000",
+            "user profile=diary.yaml ops(insert=1,latest=1) n=1000 no-warmup -rate threads=20 \
+             -mode native cql3 protocolVersion=5 compression=lz4",
+        ] {
+            let ended = self.stress(line);
+            assert_good(line, &ended);
+            assert!(ended.stdout.contains("Created extra schema."), "{line}: {ended:?}");
+            let rows = ended.stdout.lines().find(|line| line.starts_with("Row rate")).unwrap();
+            assert!(!rows.contains("latest: 0 row/s"), "{line}: {ended:?}");
+        }
     }
 
     /// The core workloads in the order that YCSB gives them: those that insert come last.

@@ -125,6 +125,26 @@ fn a_client_that_makes_large_values_is_busy() {
 }
 
 #[test]
+fn workers_that_somebody_moves_are_told() {
+    let _alone = alone();
+    let rig = Rig::start();
+    let mut control = rig.serve.control();
+    let before = executed(&mut control);
+    let run = rig.run("out", &["--threads", "4", "--warm", "0s", "--duration", "2s"]);
+    let begun = eventually(Duration::from_secs(30), || executed(&mut control) > before + 2000);
+    assert!(begun, "the run did not begin");
+    let mut cpus = rustix::thread::CpuSet::new();
+    units::cpus_of_current_thread().unwrap().iter().for_each(|cpu| cpus.set(cpu.0 as usize));
+    for task in fs::read_dir(format!("/proc/{}/task", run.id().pid)).unwrap() {
+        let thread = task.unwrap().file_name().to_str().unwrap().parse().unwrap();
+        rustix::thread::sched_setaffinity(rustix::thread::Pid::from_raw(thread), &cpus).unwrap();
+    }
+    let summary = run.wait(Duration::from_secs(60)).summary();
+    let moved = caveat(&summary, "misplaced");
+    assert!(moved.text.contains("1 of 1 workers"), "{moved:?}");
+}
+
+#[test]
 fn a_rate_beyond_the_target_and_too_few_in_flight_for_it() {
     let _alone = alone();
     let rig = Rig::start();

@@ -10,6 +10,7 @@ use record::{Manifest, Verdict};
 use rig::{Home, RunDir, alone, eventually};
 use serde_json::Value;
 use stage::Signal;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -123,11 +124,29 @@ fn an_interrupted_experiment_goes_on_where_it_was() {
     assert!(kept.iter().all(|row| after.contains(row)), "{kept:?} {after:?}");
     assert_eq!(fs::read(home.at("out/trial-0001/total.hlog")).unwrap(), first);
     assert_eq!(out.manifest().started, started);
-    assert!(!out.manifest().caveats.is_empty(), "those of the trials that stay");
+    // All of the trials that are there, those that stayed among them, and none of those that went.
+    let said: BTreeSet<_> = out.manifest().caveats.into_iter().map(|c| c.code).collect();
+    let found: BTreeSet<_> = after.iter().flat_map(|row| row.caveats.iter().cloned()).collect();
+    assert!(!said.is_empty() && said == found, "{said:?} {found:?}");
     assert_eq!(out.manifest().verdict, Verdict::Ok);
     // There is nothing left to do, and the outcome is the same.
     let again = home.run(&["lab", "--resume", "out"]);
-    assert_eq!((again.status, rows(&out.0)), (Some(0), after));
+    assert_eq!((again.status, rows(&out.0)), (Some(0), after.clone()));
+    // An arm has one setting: a file that was changed does not go on with what was measured before.
+    let file = home.at("out/experiment.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    for (from, to, said) in [
+        ("600ms", "700ms", "its duration was"),
+        ("repetitions = 2", "repetitions = 1", "no such trial any more"),
+    ] {
+        fs::write(&file, text.replace(from, to)).unwrap();
+        let refused = home.run(&["lab", "--resume", "out"]);
+        assert_eq!(refused.status, Some(2), "{refused:?}");
+        for part in [said, "begin anew with wideload lab"] {
+            assert!(refused.stderr.contains(part), "{refused:?}");
+        }
+        assert_eq!(rows(&out.0), after);
+    }
     home.assert_nothing_left();
 }
 

@@ -9,6 +9,7 @@
 
 mod column;
 mod compile;
+mod compile_user;
 mod create_table;
 mod distribution;
 mod dump;
@@ -21,6 +22,8 @@ mod normal;
 mod options;
 mod predefined;
 mod profile;
+mod qualify;
+mod routing;
 mod rows;
 pub mod settings;
 mod table;

@@ -23,7 +23,8 @@ impl Digits {
     pub(crate) fn of(number: u64) -> Self {
         const PART: u64 = 100_000_000;
         let (upper, low) = (number / PART, number % PART);
-        let words = [eight(upper / PART), eight(upper % PART), eight(low)];
+        // The upper ones of 20 digits are four: no number has more.
+        let words = [digits_of((upper / PART) << 32), eight(upper % PART), eight(low)];
         let start = match words {
             // The last digit stands, zero or not.
             [0, 0, low] => 16 + (low | 1 << 56).trailing_zeros() / 8,
@@ -53,7 +54,12 @@ impl Digits {
 /// The eight digits of a number below 10^8, a byte each, the first one lowest.
 #[inline]
 const fn eight(number: u64) -> u64 {
-    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    digits_of((number / 10_000) | ((number % 10_000) << 32))
+}
+
+/// The digits of two numbers below 10^4, the first one in the lower half of the word.
+#[inline]
+const fn digits_of(fours: u64) -> u64 {
     // Multiplied and shifted, the quotients by 100 and by 10 are exact below 10^4 and below 10^2,
     // and no product reaches its neighbour.
     let hundreds = ((fours * 10_486) >> 20) & 0x7F_0000_007F;

@@ -8,7 +8,10 @@ use crate::cassandra_stress;
 use crate::keys::{Distribution, KeySpace};
 use crate::random::{GOLDEN, mix, scale};
 use crate::sampler::Draw;
+use crate::tables::Tables;
 use crate::values::Values;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Schema, statements, operations and what a [`crate::Sampler`] needs to draw them.
 #[derive(Debug, Clone)]
@@ -32,6 +35,9 @@ pub struct Plan {
     pub scan_lengths: crate::lengths::Lengths,
     /// Operations of one kind follow each other in runs; None draws each by itself.
     pub runs: Option<Runs>,
+    /// Tables of any columns, instead of [`Self::schema`] and [`Self::values`]; keys are seeds of
+    /// their partitions.
+    pub tables: Option<Arc<Tables>>,
 }
 
 /// Runs of operations of one kind, as the threads of cassandra-stress do them.
@@ -73,7 +79,7 @@ pub struct Schema {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operation {
     /// As in tags and tables: `read`, `read-modify-write`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Share of the mix; the weights of a phase sum to 1.
     pub weight: f64,
     /// Statements executed one after the other, on the same key.
@@ -150,13 +156,28 @@ impl Plan {
     /// Longest key text in bytes.
     #[must_use]
     pub fn key_size_max(&self) -> usize {
-        self.keys.key_size_max()
+        self.tables.as_ref().map_or(self.keys.key_size_max(), |tables| tables.key_room())
     }
 
-    /// Bytes that [`Plan::write_key`] needs.
+    /// Bytes that [`Plan::write_key`] needs, and [`Plan::write_key_of`].
     #[must_use]
     pub fn key_room(&self) -> usize {
-        self.keys.key_room()
+        self.tables.as_ref().map_or(self.keys.key_room(), |tables| tables.key_room())
+    }
+
+    /// As [`Plan::write_key`], the key that a statement is about.
+    ///
+    /// # Panics
+    /// As that, and when tables have no such statement.
+    #[inline]
+    pub fn write_key_of(&self, statement: usize, key: u64, out: &mut [u8]) -> usize {
+        match &self.tables {
+            None => self.keys.write_key(key, out),
+            Some(tables) => {
+                let seed = self.keys.seed_of(key);
+                tables.table_of(statement).generator.write_routing_key(seed, out)
+            }
+        }
     }
 
     /// Writes the text of a key number to the front of `out`; returns its size in bytes. What

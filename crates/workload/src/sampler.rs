@@ -31,7 +31,7 @@ pub struct Draw {
     pub key: u64,
     /// What the bytes of written values follow from.
     pub value_seed: u64,
-    /// Records that a scan asks for; 0 for other operations.
+    /// Records that a scan asks for, partitions that an operation on tables is about; 0 for others.
     pub scan_length: u32,
     /// Index into the plan's operations of the phase.
     pub operation: u16,
@@ -84,6 +84,8 @@ impl Turns {
     }
 }
 
+/// Keeps numbers of partitions apart from keys.
+const GATHER_SALT: u64 = 0x47_41_54_48;
 /// Keeps the lengths of runs apart from keys.
 const RUNS_SALT: u64 = 0x52_55_4e_53;
 
@@ -100,6 +102,9 @@ pub struct Sampler {
     /// Behind it no new key is written.
     new_end: u64,
     kinds: Vec<Kind>,
+    /// As [`gathering`].
+    gathering: Vec<Option<cassandra_stress::Distribution>>,
+    gathered: DrawState,
     load_seed: u64,
     /// Keys left to load.
     load_next: u64,
@@ -124,6 +129,8 @@ impl Sampler {
             again: lane(1),
             chooser: KeyChooser::new(&plan.keys, seed ^ phase as u64, worker, workers),
             runs: plan.runs.as_ref().map(|runs| Turns::new(runs, seed, worker, workers)),
+            gathering: gathering(&plan),
+            gathered: DrawState::for_worker(mix(seed ^ GATHER_SALT), worker),
             new_end: match plan.keys.distribution {
                 Distribution::Behind { wrap: false, .. } => plan.keys.start + plan.keys.loaded,
                 _ => u64::MAX,
@@ -205,8 +212,42 @@ impl Sampler {
         };
         let value_seed = stream.word();
         self.stream = stream;
-        Some(Draw { key, value_seed, scan_length, operation: operation as u16, column })
+        let mut draw = Draw { key, value_seed, scan_length, operation: operation as u16, column };
+        if !self.gathering.is_empty() {
+            self.gather(&mut draw, kind);
+        }
+        Some(draw)
     }
+
+    /// Draws how many partitions an operation on tables is about, and takes those behind the first
+    /// where keys come in turn; others follow from [`Draw::value_seed`].
+    fn gather(&mut self, draw: &mut Draw, kind: Kind) {
+        draw.scan_length = 1;
+        let Some(Some(count)) = self.gathering.get(usize::from(draw.operation)) else { return };
+        let wanted = count.sample(&mut self.gathered).clamp(1, i64::from(u16::MAX)) as u32;
+        let drawn = matches!(self.plan.keys.distribution, Distribution::Drawn(_));
+        for _ in 1..wanted {
+            let mut stream = self.stream.clone();
+            let some = drawn
+                || kind != Kind::NewKey
+                    && self.chooser.draw(&mut stream, &mut self.again, u64::MAX).is_some();
+            if !some {
+                return;
+            }
+            draw.scan_length += 1;
+        }
+    }
+}
+
+/// By operation, how many partitions it writes, where that may be others than one; empty for plans
+/// without tables.
+fn gathering(plan: &Plan) -> Vec<Option<cassandra_stress::Distribution>> {
+    let Some(tables) = &plan.tables else { return Vec::new() };
+    let of = |operation: &Operation| {
+        let count = tables.partitions_of(operation.steps.first()?.first_statement)?;
+        (count.constant() != Some(1)).then(|| count.clone())
+    };
+    plan.run.iter().map(of).collect()
 }
 
 /// The operation at `left` in [0, 1) of the running total of the weights.

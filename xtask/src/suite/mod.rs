@@ -45,6 +45,9 @@ pub fn run(root: &Path, filter: Option<&str>) -> Result<bool> {
     }
     all.add(tests(root, started, filter)?);
     if filter.is_none() {
+        all.add(with_io_uring(root, started)?);
+    }
+    if filter.is_none() {
         all.add(fuzz_targets(root, started)?);
     }
     say(started, "done");
@@ -105,6 +108,20 @@ fn tests(root: &Path, started: Instant, filter: Option<&str>) -> Result<Outcome>
     }
     print!("{}", outcome.report);
     Ok(outcome)
+}
+
+/// What has sockets once more, over the other engine.
+fn with_io_uring(root: &Path, started: Instant) -> Result<Outcome> {
+    let mut arguments = vec!["test", "--workspace", "--profile", "ci", "--quiet"];
+    for name in ["allocations", "data", "faults", "protocols", "scylla_driver", "sockets", "warm"] {
+        arguments.extend(["--test", name]);
+    }
+    say(started, &format!("io_uring: cargo {}", arguments.join(" ")));
+    let mut command = command(root, &arguments);
+    let status = command.env("WIDELOAD_TEST_ENGINE", "io-uring").stdout(Stdio::null()).status();
+    let status = status.context("cannot run cargo test")?;
+    let failure = format!("tests over io_uring: cargo {} ({status})", arguments.join(" "));
+    Ok(if status.success() { Outcome::passed() } else { Outcome::failed(failure) })
 }
 
 fn fuzz_targets(root: &Path, started: Instant) -> Result<Outcome> {

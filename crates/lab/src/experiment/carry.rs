@@ -6,7 +6,7 @@
 //! `outcome.json`, the report. A trial that fails is told and kept; [`FAILURES_MAX`] one after the
 //! other end the experiment, for what is wrong is not the trial.
 
-use super::outcome::Outcome;
+use super::outcome::{Outcome, counts};
 use super::plan::{FILE_SIZE_MAX, Planned, plan_file, plan_text};
 use super::read::{Experiment, Order};
 use super::shown::in_words;
@@ -16,7 +16,11 @@ use crate::live::Live;
 use crate::run_lock::RunLock;
 use crate::trial::{Measured, Trial, run_one};
 use record::manifest::{Manifest, Verdict};
-use record::run_dir::{EXPERIMENT_TOML, MANIFEST, OUTCOME_JSON, TRIALS_CSV, trials, write_failed};
+use record::run_dir::{
+    EXPERIMENT_TOML, MANIFEST, OUTCOME_JSON, SUMMARY, TRIALS_CSV, trial_dir_name, trials,
+    write_failed,
+};
+use record::summary::Summary;
 use record::table::{TrialRow, TrialsWriter, is_own_column, read_trials};
 use record::{Caveat, RunDir};
 use std::fs;
@@ -24,13 +28,15 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use units::{Nanos, clock, open_plain, read_plain_text};
+use units::{Bytes, Nanos, clock, open_plain, read_plain_text};
 use workload::{Action, Plan};
 
 /// Data that stay from one trial to the next, while the experiment is not over.
 const DATA: &str = "data";
 /// Trials that may fail one after the other.
 const FAILURES_MAX: u32 = 3;
+/// Of the summary of a trial.
+const SUMMARY_BYTES_MAX: Bytes = Bytes(16 << 20);
 /// Of `trials.csv`: a line without an end must not fill the memory.
 const TABLE_BYTES_MAX: u64 = 256 << 20;
 
@@ -45,8 +51,8 @@ pub struct Begun {
     rows: Vec<TrialRow>,
     /// This host's facts.
     host: serde_json::Value,
-    /// What was said of it before it goes on.
-    earlier: Option<Manifest>,
+    /// When it began, if it goes on.
+    started: Option<String>,
 }
 
 /// An experiment that is over, for now.
@@ -102,8 +108,8 @@ impl Begun {
         lock: RunLock,
     ) -> Result<Self, LabError> {
         run_dir.write(EXPERIMENT_TOML, filled_in(&experiment).as_bytes())?;
-        let (rows, earlier) = (Vec::new(), None);
-        Ok(Self { experiment, planned, run_dir, _lock: lock, rows, host, earlier })
+        let (rows, started) = (Vec::new(), None);
+        Ok(Self { experiment, planned, run_dir, _lock: lock, rows, host, started })
     }
 
     /// Goes on with the experiment of a run directory: trials that ended ok stay, others are made
@@ -122,17 +128,17 @@ impl Begun {
         let run_dir = RunDir::reopen(path)?;
         // Before anything is read: it may still change.
         let lock = RunLock::take(path)?;
+        let dirs = trials(path)?;
         let table = path.join(TRIALS_CSV);
         let mut rows = match open_plain(&table) {
             Ok(file) => {
-                read_trials(file.take(TABLE_BYTES_MAX), planned.len())
+                read_trials(file.take(TABLE_BYTES_MAX), planned.len().max(dirs.len()))
                     .map_err(table_failed(&table))?
                     .0
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(write_failed(&table)(error).into()),
         };
-        let dirs = trials(path)?;
         let is_ok = |dir: &Path| {
             Manifest::read(&dir.join(MANIFEST))
                 .is_ok_and(|manifest| manifest.verdict == Verdict::Ok)
@@ -140,29 +146,45 @@ impl Begun {
         let is_whole = |row: &TrialRow| {
             let dir = dirs.iter().find(|(number, _)| *number == row.trial);
             let planned = planned.iter().find(|p| p.number == row.trial);
-            row.verdict == Verdict::Ok.name()
+            counts(row)
                 && dir.is_some_and(|(_, dir)| is_ok(dir))
                 && planned.is_some_and(|planned| columns(planned) == row.factors)
         };
+        unchanged(&rows, &dirs, &planned, make)?;
+        let refused: Vec<u32> = rows.iter().filter(|r| !counts(r)).map(|r| r.trial).collect();
         rows.retain(is_whole);
         let is_planned = |number: u32| planned.iter().any(|p| p.number == number);
         let is_kept = |number: u32| rows.iter().any(|row| row.trial == number);
         let again: Vec<_> = dirs.iter().filter(|(n, _)| is_planned(*n) && !is_kept(*n)).collect();
         // One may have been killed between its manifest and its row; more have lost their table.
-        let lost = again.iter().filter(|(_, dir)| is_ok(dir)).count();
+        let is_lost = |number: &u32, dir: &Path| !refused.contains(number) && is_ok(dir);
+        let lost = again.iter().filter(|(number, dir)| is_lost(number, dir)).count();
         if lost > 1 {
             return Err(LabError::RowsLost { table, lost });
         }
         for (_, dir) in again {
             fs::remove_dir_all(dir).map_err(write_failed(dir))?;
         }
-        let earlier = Manifest::read(&path.join(MANIFEST)).ok();
-        Ok(Self { experiment, planned, run_dir, _lock: lock, rows, host, earlier })
+        let started = Manifest::read(&path.join(MANIFEST)).ok().map(|earlier| earlier.started);
+        Ok(Self { experiment, planned, run_dir, _lock: lock, rows, host, started })
     }
 
     /// The trials that are still to be done.
     fn left(&self) -> impl Iterator<Item = &Planned> {
         self.planned.iter().filter(|p| self.rows.iter().all(|row| row.trial != p.number))
+    }
+
+    /// Those of the trials that are done, each once.
+    fn caveats(&self) -> Vec<Caveat> {
+        let mut all = Vec::new();
+        for number in self.rows.iter().map(|row| row.trial) {
+            let path = self.run_dir.path().join(trial_dir_name(number)).join(SUMMARY);
+            // One that cannot be read any more has its codes in the table.
+            let summary = read_plain_text(&path, SUMMARY_BYTES_MAX).ok();
+            let summary = summary.and_then(|text| serde_json::from_str::<Summary>(&text).ok());
+            collect(&mut all, number, &summary.map_or_else(Vec::new, |summary| summary.caveats));
+        }
+        all
     }
 
     /// Where the data are that a trial keeps.
@@ -190,6 +212,43 @@ impl Begun {
         drop(table);
         Ok(self.run_dir.write(TRIALS_CSV, &bytes)?)
     }
+}
+
+/// That the trials that stay were made as the file says now: one arm has one setting.
+fn unchanged(
+    rows: &[TrialRow],
+    dirs: &[(u32, PathBuf)],
+    planned: &[Planned],
+    make: &mut Make<'_>,
+) -> Result<(), LabError> {
+    for row in rows.iter().filter(|row| counts(row)) {
+        let number = row.trial;
+        let changed = |what: String| LabError::Changed { number, what };
+        let Some((_, dir)) = dirs.iter().find(|(n, _)| *n == number) else { continue };
+        let Some(planned) = planned.iter().find(|p| p.number == number) else {
+            return Err(changed("the file has no such trial any more".to_owned()));
+        };
+        let factors = columns(planned);
+        if factors != row.factors {
+            return Err(changed(format!("it was {}", levels(&row.factors))));
+        }
+        let Ok(manifest) = Manifest::read(&dir.join(MANIFEST)) else { continue };
+        let trial = make(planned)?;
+        // A setting that only one of them knows is one of another release.
+        let other = |(name, was): &(&String, &serde_json::Value)| {
+            trial.settings.get(*name).is_some_and(|is| is != *was)
+        };
+        if let Some((name, was)) = manifest.settings.iter().find(other) {
+            let is = &trial.settings[name];
+            return Err(changed(format!("its {name} was {was} and would be {is}")));
+        }
+    }
+    Ok(())
+}
+
+fn levels(factors: &[(String, String)]) -> String {
+    let level = |(factor, level): &(String, String)| format!("{factor} {level}");
+    factors.iter().map(level).collect::<Vec<_>>().join(", ")
 }
 
 /// That everything is built and every combination makes a trial; this host's facts.
@@ -261,9 +320,10 @@ pub fn carry_out(
     manifest.settings = begun.experiment.facts();
     manifest.seeds.insert("experiment".to_owned(), begun.experiment.seed);
     manifest.host = begun.host.clone();
-    if let Some(earlier) = begun.earlier.take() {
-        (manifest.started, manifest.caveats) = (earlier.started, earlier.caveats);
+    if let Some(started) = begun.started.take() {
+        manifest.started = started;
     }
+    manifest.caveats = begun.caveats();
     let left: Vec<Planned> = begun.left().cloned().collect();
     begun.run_dir.write_json(MANIFEST, &manifest)?;
     live.begun(begun.run_dir.path());
@@ -318,7 +378,7 @@ impl Carrying<'_> {
             let (run_dir, number) = (&self.begun.run_dir, planned.number);
             match run_one(&trial, run_dir, number, self.live, self.stop) {
                 Ok(measured) => {
-                    collect(caveats, number, &measured);
+                    collect(caveats, number, &measured.caveats);
                     self.keep(planned, measured)?;
                 }
                 Err(error) if error.verdict() == Verdict::Interrupted => return Err(error),
@@ -377,8 +437,8 @@ fn columns(planned: &Planned) -> Vec<(String, String)> {
 }
 
 /// Each code once, with the trial that has it first.
-fn collect(all: &mut Vec<Caveat>, number: u32, measured: &Measured) {
-    for caveat in &measured.caveats {
+fn collect(all: &mut Vec<Caveat>, number: u32, caveats: &[Caveat]) {
+    for caveat in caveats {
         if all.iter().all(|known| known.code != caveat.code) {
             // What the target is, it is in all of them.
             let text = match caveat.code.as_str() {

@@ -1,15 +1,17 @@
 //! What an experiment says: figures per combination, which level of the compared factor is best,
 //! and how the figure grows with the budget.
 //!
-//! In: planned trials and the rows of those that are done; only rows that ended ok count. Out: an
-//! [`Outcome`], as `outcome.json` and in words. The statistics are those of `analyze`; operations
-//! per second are compared, block by block.
+//! In: planned trials and the rows of those that are done; only rows that ended ok count, and of
+//! these not one whose instances were moved away from its layout. Out: an [`Outcome`], as
+//! `outcome.json` and in words. The statistics are those of `analyze`; operations per second are
+//! compared, block by block.
 
 use super::plan::Planned;
 use super::read::Experiment;
 use super::resources::{CpuUse, PagePlacement, used};
 use super::shown::value_as_json;
 use crate::caveats::STAND_IN;
+use crate::places::MISPLACED;
 use analyze::arms::{Arm, Comparison, compare};
 use analyze::ratio::{Ratio, level};
 use analyze::scaling::{Level as Budget, Step, scaling};
@@ -22,6 +24,10 @@ use serde_json::{Map, Value as Json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+/// The budget that is no resource.
+const INSTANCES: &str = "instances";
+const SAME_CPUS: &str = "more instances share the cpus of one here: an efficiency below 100 % is \
+                         no loss, compare op/s";
 /// Of the intervals of the scalability law.
 const SEED: u64 = 1;
 
@@ -34,10 +40,12 @@ pub struct Outcome {
     pub name: String,
     /// All of its trials.
     pub planned: usize,
-    /// Those that ended ok.
+    /// Those that ended ok, and count.
     pub done: usize,
-    /// Those without figures: not done yet, or failed.
+    /// Those without figures: not done yet, failed, or misplaced.
     pub missing: usize,
+    /// Those that ended ok with instances that were not where they were put.
+    pub misplaced: usize,
     /// The factor whose levels are compared.
     pub compare: Option<String>,
     /// The arms, for each combination of the other factors.
@@ -119,6 +127,15 @@ impl Experiment {
     }
 }
 
+/// Whether a row is a figure of its arm: the trial ended ok, on the layout that it was to measure.
+pub(super) fn counts(row: &TrialRow) -> bool {
+    row.verdict == Verdict::Ok.name() && !is_misplaced(row)
+}
+
+fn is_misplaced(row: &TrialRow) -> bool {
+    row.caveats.iter().any(|code| code == MISPLACED)
+}
+
 /// Operations per second of the trials of one combination, by block.
 fn values(
     planned: &[Planned],
@@ -129,7 +146,7 @@ fn values(
     let mut values = vec![None; repetitions as usize];
     for trial in planned.iter().filter(|trial| is_of(trial)) {
         let row = rows.iter().find(|row| row.trial == trial.number);
-        let row = row.filter(|row| row.verdict == Verdict::Ok.name() && row.ops_s > 0.0);
+        let row = row.filter(|row| counts(row) && row.ops_s > 0.0);
         if let (Some(row), Some(place)) = (row, values.get_mut(trial.block as usize - 1)) {
             *place = Some(row.ops_s);
         }
@@ -137,7 +154,7 @@ fn values(
     values
 }
 
-/// The directories of the trials of one combination that ended ok.
+/// The directories of the trials of one combination that count.
 fn good_dirs(
     planned: &[Planned],
     rows: &[TrialRow],
@@ -146,7 +163,7 @@ fn good_dirs(
 ) -> Vec<PathBuf> {
     let is_good = |trial: &&Planned| {
         let row = rows.iter().find(|row| row.trial == trial.number);
-        is_of(trial) && row.is_some_and(|row| row.verdict == Verdict::Ok.name())
+        is_of(trial) && row.is_some_and(counts)
     };
     let good = planned.iter().filter(is_good);
     good.map(|trial| run_dir.join(trial_dir_name(trial.number))).collect()
@@ -177,7 +194,8 @@ impl Outcome {
         caveats: &[Caveat],
         run_dir: &Path,
     ) -> Self {
-        let done = rows.iter().filter(|row| row.verdict == Verdict::Ok.name()).count();
+        let done = rows.iter().filter(|row| counts(row)).count();
+        let ended_ok = rows.iter().filter(|row| row.verdict == Verdict::Ok.name());
         let compare = experiment.compared().map(str::to_owned);
         Self {
             schema: record::manifest::SCHEMA,
@@ -185,6 +203,7 @@ impl Outcome {
             planned: planned.len(),
             done,
             missing: planned.len() - done,
+            misplaced: ended_ok.filter(|row| is_misplaced(row)).count(),
             cells: cells(
                 experiment,
                 planned,
@@ -215,6 +234,9 @@ impl Outcome {
         }
         let (name, done, planned) = (&self.name, self.done, self.planned);
         let _ = writeln!(text, "{name}: {done} of {planned} trials ok, in {}", self.run);
+        if self.misplaced > 0 {
+            let _ = writeln!(text, "  {} misplaced, not counted", self.misplaced);
+        }
         for caveat in others {
             let Caveat { code, text: what, cure, .. } = caveat;
             let _ = writeln!(text, "  ! {code}. {what} {cure}");
@@ -244,6 +266,9 @@ impl Outcome {
             let budget = self.budget.as_deref().unwrap_or("budget");
             let _ = writeln!(text, "\n{}, by {budget}", heading(&scaled.factors));
             scaled.write(&mut text);
+            if budget == INSTANCES {
+                let _ = writeln!(text, "  {SAME_CPUS}");
+            }
         }
         text
     }
@@ -330,15 +355,7 @@ fn cells(
             .map(|(arm, name)| Arm { name, values: &arm.ops_s })
             .collect();
         let comparison = compare(&arms);
-        // A bare number says nothing: "instances 2", not "2".
-        let called = |arm: &Figures| match arm.name.parse::<f64>() {
-            Ok(_) => format!("{factor} {}", arm.name),
-            Err(_) => arm.name.clone(),
-        };
-        let names: Vec<String> = figures.iter().map(called).collect();
-        let named: Vec<Arm<'_>> =
-            arms.iter().zip(&names).map(|(arm, name)| Arm { name, ..*arm }).collect();
-        let sentence = comparison.as_ref().map(|comparison| comparison.sentence(&named));
+        let sentence = comparison.as_ref().map(|comparison| comparison.sentence(&arms));
         Cell { factors, arms: figures, comparison, sentence }
     };
     others(experiment, planned, factor).into_iter().map(cell).collect()

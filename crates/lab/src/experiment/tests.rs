@@ -153,8 +153,12 @@ fn the_outcome_compares_arms_and_scales_the_budget() {
     // One trial failed: its block is left out of its comparison, and the trial is missing.
     let failed = rows.iter_mut().find(|r| r.factors[1].1 == "3" && r.factors[0].1 == "one");
     "failed".clone_into(&mut failed.unwrap().verdict);
+    // Instances of another were moved: it says nothing of its layout, however fast it was.
+    let moved = rows.iter_mut().find(|r| r.factors[1].1 == "4" && r.factors[0].1 == "one").unwrap();
+    (moved.ops_s, moved.caveats) = (1e9, vec!["misplaced".to_owned()]);
     let outcome = Outcome::of(&experiment, &planned, &rows, &[], Path::new("runs/x"));
-    assert_eq!((outcome.planned, outcome.done, outcome.missing), (66, 65, 1));
+    assert_eq!((outcome.planned, outcome.done, outcome.missing), (66, 64, 2));
+    assert_eq!(outcome.misplaced, 1);
     assert_eq!(outcome.cells.len(), 6, "a cell for each number of threads");
     let cell = &outcome.cells[0];
     assert_eq!(cell.factors, [("threads".to_owned(), "1".to_owned())]);
@@ -177,7 +181,8 @@ fn the_outcome_compares_arms_and_scales_the_budget() {
     // The other arm has five budgets.
     assert!(matches!(outcome.scaled[1].usl, analyze::usl::Usl::NotFitted { .. }));
     let words = outcome.in_words();
-    assert!(words.contains("e: 65 of 66 trials ok") && words.contains("by threads"), "{words}");
+    assert!(words.contains("1 misplaced, not counted"), "{words}");
+    assert!(words.contains("e: 64 of 66 trials ok") && words.contains("by threads"), "{words}");
     assert!(words.contains("no scalability law: 5 distinct N"), "{words}");
 }
 

@@ -120,6 +120,7 @@ pub(crate) const WORDS: &[Word] = &[
     word("consistency", Kind::Text, Use::Flag),
     word("protocol", Kind::Count, Use::Flag),
     word("compression", Kind::OneOf(&["none", "lz4", "snappy"]), Use::Flag),
+    word("engine", Kind::OneOf(&["epoll", "io-uring"]), Use::Flag),
     word("fixed-hosts", Kind::Flag, Use::Flag),
     word("datacenter", Kind::Text, Use::Flag),
     word("write-into-existing", Kind::Flag, Use::Flag),

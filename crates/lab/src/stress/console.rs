@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::{Nanos, clock};
 use workload::Plan;
-use workload::cassandra_stress::settings::{End, Kind, Level, Settings, TimeUnit};
+use workload::cassandra_stress::settings::{End, Level, OperationType, Settings, TimeUnit};
 
 /// Where lines go, and what went wrong with that first.
 pub(crate) struct Sink<'a> {
@@ -81,7 +81,7 @@ impl HdrFile {
             let series =
                 [("st", &counted.service), ("rt", &counted.response), ("wt", &counted.wait)];
             for (series, latency) in series.iter().take(rated) {
-                let tag = format!("{}-{series}", kind.name());
+                let tag = format!("{}-{series}", kind.name);
                 if let Err(error) = self.hlog.write_tagged(&tag, start, length, latency) {
                     self.failure.get_or_insert(crate::error::log_failed(&self.path)(error));
                 }
@@ -119,7 +119,7 @@ pub(crate) struct Console<'a, 'b> {
     hdr: Option<&'a mut HdrFile>,
     threads: u32,
     rated: bool,
-    kinds: Vec<Kind>,
+    kinds: Vec<OperationType>,
     so_far: All,
     uncertainty: Uncertainty,
     start: Option<Nanos>,
@@ -137,7 +137,7 @@ impl<'a, 'b> Console<'a, 'b> {
         (sink, hdr): (&'a mut Sink<'b>, Option<&'a mut HdrFile>),
         begun: &'a mut dyn FnMut(&Path),
     ) -> Self {
-        let kinds = settings.kinds();
+        let kinds = settings.command.types();
         Self {
             settings,
             plan: plan.clone(),
@@ -206,8 +206,12 @@ impl Live for Console<'_, '_> {
         match what {
             // Agreement on the schema was awaited, so that nothing is to be slept for.
             Prelude::Created => self.sink.line("Created keyspaces. Sleeping 0s for propagation."),
+            Prelude::Defined => self.sink.line("Created schema. Sleeping 0s for propagation."),
+            Prelude::Extended => {
+                self.sink.line("Created extra schema. Sleeping 0s for propagation.");
+            }
             Prelude::Rehearsing(Rehearsal { operation, ops, .. }) => {
-                let kind = self.kinds.get(operation).map_or("", |kind| kind.name());
+                let kind = self.kinds.get(operation).map_or("", |kind| &kind.name[..]);
                 self.sink.line(&format!("Warming up {kind} with {ops} iterations..."));
             }
             Prelude::Truncated { table } => {
@@ -231,7 +235,7 @@ impl Live for Console<'_, '_> {
         let at = At { length: interval.length, time: record.end.since(start), uncertainty };
         if all.kinds.len() > 1 {
             for ((kind, counted), (_, so_far)) in all.kinds.iter().zip(&self.so_far.kinds) {
-                let row = self.layout.row(kind.name(), so_far.ops(), counted, &at);
+                let row = self.layout.row(&kind.name, so_far.ops(), counted, &at);
                 self.sink.line(&row);
             }
         }

@@ -7,7 +7,7 @@
 
 use record::{IntervalRecord, Latency, OpRecord, Outcome};
 use units::Nanos;
-use workload::cassandra_stress::settings::Kind;
+use workload::cassandra_stress::settings::OperationType;
 
 /// Which time is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Counted {
     }
 
     /// Adds operations of a kind; with `missing_is_fine` one that found no row is no error.
-    pub(crate) fn add(&mut self, kind: Kind, op: &OpRecord, missing_is_fine: bool) {
+    pub(crate) fn add(&mut self, kind: &OperationType, op: &OpRecord, missing_is_fine: bool) {
         self.service.merge(&op.service);
         self.service.merge(&op.failed_service);
         self.response.merge(&op.response);
@@ -45,11 +45,13 @@ impl Counted {
         let (ok, unsent) = (op.count(Outcome::Ok), op.count(Outcome::NotSent));
         let missing = op.count(Outcome::NotFound);
         // A write is about its row however it ends; a read about what it has found.
-        let rows = match kind.writes() {
+        let rows = match kind.writes {
             true => op.ops() - unsent,
             false => ok + op.count(Outcome::Invalid),
         };
-        self.partitions += rows;
+        let (partitions, rows) =
+            if kind.counts_rows { (op.partitions, op.rows) } else { (rows, rows) };
+        self.partitions += partitions;
         self.rows += rows;
         self.errors += op.ops() - ok - unsent - if missing_is_fine { missing } else { 0 };
     }
@@ -80,20 +82,24 @@ impl Counted {
 /// By kind, and all together.
 #[derive(Debug, Clone)]
 pub(crate) struct All {
-    pub(crate) kinds: Vec<(Kind, Counted)>,
+    pub(crate) kinds: Vec<(OperationType, Counted)>,
     pub(crate) total: Counted,
 }
 
 impl All {
-    pub(crate) fn none(kinds: &[Kind]) -> Self {
-        let kinds = kinds.iter().map(|kind| (*kind, Counted::new())).collect();
+    pub(crate) fn none(kinds: &[OperationType]) -> Self {
+        let kinds = kinds.iter().map(|kind| (kind.clone(), Counted::new())).collect();
         Self { kinds, total: Counted::new() }
     }
 
-    pub(crate) fn of(kinds: &[Kind], record: &IntervalRecord, missing_is_fine: bool) -> Self {
+    pub(crate) fn of(
+        kinds: &[OperationType],
+        record: &IntervalRecord,
+        missing_is_fine: bool,
+    ) -> Self {
         let mut all = Self::none(kinds);
         for ((kind, counted), op) in all.kinds.iter_mut().zip(&record.ops) {
-            counted.add(*kind, op, missing_is_fine);
+            counted.add(kind, op, missing_is_fine);
             all.total.merge(counted);
         }
         all
@@ -160,14 +166,17 @@ mod tests {
         ] {
             op.record(outcome, ms(time), ms(10 * time), ms(0));
         }
-        let counted = |kind, fine| {
+        (op.rows, op.partitions) = (30, 2);
+        let counted = |writes, counts_rows, fine| {
             let mut counted = Counted::new();
-            counted.add(kind, &op, fine);
-            (counted.ops(), counted.rows, counted.errors)
+            let kind = OperationType { name: String::new(), writes, counts_rows };
+            counted.add(&kind, &op, fine);
+            (counted.ops(), counted.rows, counted.partitions, counted.errors)
         };
-        assert_eq!(counted(Kind::Write, false), (4, 4, 3));
-        assert_eq!(counted(Kind::Read, false), (4, 1, 3));
-        assert_eq!(counted(Kind::Read, true), (4, 1, 2));
+        assert_eq!(counted(true, false, false), (4, 4, 4, 3));
+        assert_eq!(counted(false, false, false), (4, 1, 1, 3));
+        assert_eq!(counted(false, false, true), (4, 1, 1, 2));
+        assert_eq!(counted(true, true, false), (4, 30, 2, 3));
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Layout {
     pub(crate) fn summary(&self, all: &All, time: Nanos) -> String {
         let each = |value: &dyn Fn(&Counted) -> String| {
             let of = all.kinds.iter().filter(|(_, counted)| counted.ops() > 0);
-            let each = of.map(|(k, counted)| format!("{}: {}", k.name(), value(counted)));
+            let each = of.map(|(k, counted)| format!("{}: {}", k.name, value(counted)));
             format!("[{}]", each.collect::<Vec<_>>().join(", "))
         };
         let total = &all.total;
@@ -183,7 +183,7 @@ impl Layout {
 mod tests {
     use super::*;
     use record::{OpRecord, Outcome};
-    use workload::cassandra_stress::settings::Kind;
+    use workload::cassandra_stress::settings::OperationType;
 
     fn all() -> All {
         let mut op = OpRecord::new(0);
@@ -192,7 +192,8 @@ mod tests {
         }
         let mut record = record::IntervalRecord::new(&[0]);
         record.ops[0].merge(&op);
-        All::of(&[Kind::Write], &record, false)
+        let kind = OperationType { name: "WRITE".to_owned(), writes: true, counts_rows: false };
+        All::of(&[kind], &record, false)
     }
 
     #[test]

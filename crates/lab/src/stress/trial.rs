@@ -7,7 +7,7 @@ use crate::provision::{self, TargetChoice};
 use crate::scripted::{Rehearsal, Scripted};
 use crate::trial::{LoadChoice, Trial};
 use admin::Admin;
-use drive::{Amount, Arrivals, Load, TableName, Wait};
+use drive::{Amount, Arrivals, Engine, Load, TableName, Wait};
 use machine::{Machine, client_and_target_cpus, one_per_core};
 use record::Caveat;
 use serde_json::{Map, Value, json};
@@ -71,10 +71,7 @@ impl Client {
         let protocol = Protocol::new(settings.mode.protocol_version, compression);
         let protocol = protocol.unwrap_or_default();
         Ok(Trial {
-            table: TableName {
-                keyspace: settings.schema.keyspace.clone(),
-                table: settings.table().to_owned(),
-            },
+            table: TableName { keyspace: settings.keyspace(), table: settings.table() },
             replication: "1".to_owned(),
             target: TargetChoice::Running { hosts },
             credentials: settings.mode.credentials.clone(),
@@ -88,6 +85,7 @@ impl Client {
             settle: Nanos::ZERO,
             repeat: 1,
             connections: drive::connections(wanted.max(needed), workers),
+            engine: Engine::Epoll,
             wait: if shared { Wait::Sleep } else { Wait::Spin },
             protocol,
             // The grammar lets no other word pass.
@@ -138,7 +136,7 @@ impl Client {
             false => Vec::new(),
         };
         let ddl = if first { self.ddl.clone() } else { Vec::new() };
-        let truncate = match settings.truncate {
+        let truncates = match settings.truncate {
             Truncate::Never => false,
             Truncate::Once => first,
             Truncate::Always => true,
@@ -146,7 +144,8 @@ impl Client {
         Scripted {
             ddl,
             create,
-            truncate,
+            creates_tables: first,
+            truncate: if truncates { settings.tables() } else { Vec::new() },
             rehearsals: if first { rehearsals(settings, hosts, threads) } else { Vec::new() },
             first_failure_ends: !settings.errors.ignore,
             missing_is_fine: settings.errors.skip_validation,
@@ -207,7 +206,9 @@ fn arrivals(settings: &Settings, threads: u32) -> Arrivals {
     let threads = threads as usize;
     match settings.rate {
         Asked::Threads { ops_per_s: per_s @ 1.., .. } => {
-            match Rate::new(u64::from(per_s), Nanos::from_secs(1)) {
+            // So many partitions: an operation may have several.
+            let second = Nanos((1e9 * settings.partitions_mean()) as u64);
+            match Rate::new(u64::from(per_s), second) {
                 Some(rate) => Arrivals::Open { rate, poisson: false, in_flight_max: threads },
                 None => Arrivals::Closed { threads, throttle: None },
             }
@@ -218,11 +219,19 @@ fn arrivals(settings: &Settings, threads: u32) -> Arrivals {
 
 fn amount(settings: &Settings) -> Amount {
     match settings.end {
-        End::Count(n) => Amount::Ops(n),
+        End::Count(n) => Amount::Ops(operations(n, settings)),
         End::Time { amount, unit } => {
             Amount::Duration(Nanos::from_secs(amount.saturating_mul(unit.seconds())))
         }
         End::Uncertainty { .. } => Amount::EveryKey,
+    }
+}
+
+/// Operations that have so many partitions together.
+fn operations(partitions: u64, settings: &Settings) -> u64 {
+    match settings.partitions_mean() {
+        1.0 => partitions,
+        mean => (partitions as f64 / mean).ceil() as u64,
     }
 }
 
@@ -236,15 +245,15 @@ fn rehearsals(settings: &Settings, hosts: usize, threads: u32) -> Vec<Rehearsal>
         End::Count(n) => (n / 4).min(WARM_UP_OPS),
         End::Time { .. } | End::Uncertainty { .. } => WARM_UP_OPS,
     };
-    let ops = each * hosts as u64;
+    let ops = operations(each * hosts as u64, settings);
     let most = match settings.rate {
         Asked::Threads { .. } => threads,
         Asked::Stepped { threads_max, .. } => threads_max,
     };
     let threads = most.min(WARM_UP_THREADS) as usize;
-    let kinds = settings.kinds();
+    let kinds = settings.command.types();
     let mut order: Vec<usize> = (0..kinds.len()).collect();
-    order.sort_by_key(|index| !kinds[*index].writes());
+    order.sort_by_key(|index| !kinds[*index].writes);
     let rehearsal = |operation| Rehearsal { operation, ops, threads };
     if ops == 0 { Vec::new() } else { order.into_iter().map(rehearsal).collect() }
 }
@@ -282,7 +291,7 @@ fn caveats(settings: &Settings) -> Vec<Caveat> {
         let seeds = (last - first) as f64 + 1.0;
         // Two seeds may have the same key: 40 bits that come from 10^11 numbers.
         let same = seeds * seeds / 2e11;
-        if settings.key_size <= 10 && same >= 1.0 {
+        if settings.user().is_none() && settings.key_size <= 10 && same >= 1.0 {
             let text = format!(
                 "About {same:.0} of {seeds:.0} seeds share their key with another, as in the \
                  original: so many rows are missing from a count."

@@ -10,7 +10,7 @@ use crate::local_target::LocalTarget;
 use crate::places;
 use crate::provision::{self, DataDir, Provisioned, Storage, TargetChoice};
 use crate::ring_watch::RingWatch;
-use crate::stand_in;
+use crate::stand_in::{self, StandIn};
 use crate::watchdog::Watchdog;
 use drive::{Drive, Encoder, Load, PreparedId, Roster};
 use machine::Machine;
@@ -118,18 +118,23 @@ impl Running<'_> {
         let (protocol, plan) = (trial.protocol, trial.plan.clone());
         let encoder = Encoder::speaking(protocol, plan, &trial.table, &ids, trial.consistency);
         let encoder = Arc::new(encoder);
-        let kind = match &trial.target {
-            TargetChoice::Reference { storage: Storage::Memory, .. } => Target::REFERENCE,
-            TargetChoice::Reference { storage: Storage::Null, .. } => Target::NULL_MOCK,
-            TargetChoice::Cassandra { .. } => "cassandra",
+        let stand_in = match &trial.target {
+            TargetChoice::Reference { storage: Storage::Memory, .. } => {
+                StandIn::faultless(Target::REFERENCE)
+            }
+            TargetChoice::Reference { storage: Storage::Null, .. } => {
+                StandIn::faultless(Target::NULL_MOCK)
+            }
+            TargetChoice::Cassandra { .. } => StandIn::faultless("cassandra"),
             TargetChoice::Running { .. } => {
                 let (release, who) = (version.as_deref(), trial.credentials.as_ref());
-                stand_in::kind(addresses[0], release, trial.timeout, who, self.stop)?
+                stand_in::ask(addresses[0], release, trial.timeout, who, self.stop)?
             }
         };
         let version = version.or_else(|| provisioned.version.clone());
         let spoken = Some(protocol.version());
-        let target = Target { kind: kind.to_owned(), version, protocol: spoken };
+        let target = Target { kind: stand_in.kind.to_owned(), version, protocol: spoken };
+        caveats.extend(stand_in.caveat());
         let listed: Vec<_> = addresses.iter().map(ToString::to_string).collect();
         let local = LocalTarget::of(trial, provisioned, &addresses);
         let machine = Machine::read(Path::new("/"))?;
@@ -144,6 +149,7 @@ impl Running<'_> {
             "compression": protocol.compression().name(),
             "addresses": listed,
             "cpus": (!local.cpus.is_empty()).then(|| local.cpus.to_string()),
+            "faults": stand_in.faults,
             "data": data.facts(),
             "loaded_rows": filling.as_ref().map_or(0, Filling::rows),
             "started": provisioned.facts,
@@ -180,6 +186,23 @@ impl Running<'_> {
             facts.insert("places_at_end".to_owned(), places::facts_at_end(&found));
         }
         places::moved(&self.trial.places, &found)
+    }
+
+    /// What is missing in the logs of the instances is told, for nobody looks for it there.
+    pub(super) fn logs_cut(provisioned: &Provisioned, manifest: &mut Manifest) -> Option<Caveat> {
+        let lost = provisioned.log_lines_lost();
+        if lost == 0 {
+            return None;
+        }
+        if let Value::Object(facts) = &mut manifest.target {
+            facts.insert("log_lines_lost".to_owned(), lost.into());
+        }
+        let text = format!(
+            "{lost} lines that the target printed are in no log: it was full, or could not be \
+             written."
+        );
+        let cure = "Have it log less, and see that --out has space.";
+        Some(Caveat::new("logs-cut", text).cure(cure))
     }
 
     fn load(

@@ -193,6 +193,12 @@ impl Instance {
         self.child.verify_pages()
     }
 
+    /// Lines of its output that are not in the log because it was full or could not be written.
+    #[must_use]
+    pub fn log_lines_lost(&self) -> u64 {
+        self.child.log_lines_lost()
+    }
+
     /// What took effect of what its JVM was asked for, as far as that says.
     #[must_use]
     pub fn effect(&self) -> Effect {

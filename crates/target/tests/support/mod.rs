@@ -62,6 +62,7 @@ impl Target {
             clock: Clock::Manual(Arc::clone(&now_us)),
             address: "127.0.0.1:9042".parse().unwrap(),
             protocol_max,
+            faults: target::Faults::default(),
         })
         .unwrap();
         Self { engine: Arc::new(engine), now_us }

@@ -6,19 +6,22 @@ use crate::signals::{self, Current};
 use anyhow::Context as _;
 use lab::stress::{self, Client, Done};
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use units::{Bytes, CpuSet, read_plain_text};
 use workload::cassandra_stress::{Asked, Compat, LineError, Settings, help, parse, print};
 
 /// Of a file for `--ddl`.
 const DDL_SIZE_MAX: Bytes = Bytes(16 << 20);
+/// Of a profile; beyond, its reader refuses it.
+const PROFILE_SIZE_MAX: Bytes = Bytes(2 << 20);
 
 const EXAMPLES: &str = "\
 Examples:
   wideload cassandra-stress write n=1M -rate threads=64 -node 10.0.0.5
   wideload cassandra-stress read n=1M -rate threads=64 -node 10.0.0.5 -pop seq=1..1M
   wideload cassandra-stress 'mixed ratio(write=2,read=8) duration=5m -rate threads=400'
+  wideload cassandra-stress user profile=posts.yaml 'ops(insert=1,timeline=4)' n=1M
   wideload cassandra-stress help -rate
   ln -s $(command -v wideload) cassandra-stress         # called so, it is that tool
 
@@ -95,7 +98,12 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
 
 /// Reads a line, which may also be one argument of the shell.
 pub(crate) fn asked(line: &[String], compat: Compat) -> Result<Asked, LineError> {
-    parse(line, compat)
+    parse(line, compat, &profile_text)
+}
+
+/// The text of a profile that a line names.
+pub(crate) fn profile_text(path: &str) -> Result<String, String> {
+    read_plain_text(Path::new(path), PROFILE_SIZE_MAX).map_err(|error| error.to_string())
 }
 
 impl ClientFlags {

@@ -3,17 +3,20 @@
 use crate::exit::Exit;
 use crate::signals;
 use anyhow::anyhow;
+use drive::Engine;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
-use target::{Config, Server, Storage};
-use units::{Bytes, CpuSet, Nanos};
+use target::{Config, Delay, Faults, Server, Share, Stall, Storage};
+use units::{Bytes, Count, CpuSet, Nanos};
 
 const EXAMPLES: &str = "\
 Examples:
   wideload serve --listen 127.0.0.1:9042
   wideload serve --listen 127.0.0.1:9042 --storage null --cpus 1
   wideload serve --listen 127.0.0.1:9042 --serial 500us
+  wideload serve --listen 127.0.0.1:9042 --stall 500ms/10s --delay exp:2ms
+  wideload serve --listen 127.0.0.1:9042 --fault overloaded=1%,drop=0.01%,late:15s=0.1%
 
 It listens on loopback unless told otherwise, has no authentication, and keeps nothing.";
 
@@ -50,6 +53,63 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u8).range(4..=5)
     )]
     protocol_max: u8,
+    /// How its threads talk to the kernel: epoll, or io-uring from Linux 6.0 on
+    #[arg(long, value_name = "ENGINE", default_value = "epoll")]
+    engine: Engine,
+    #[command(flatten)]
+    wrong: Wrong,
+}
+
+/// What it does wrong on purpose; a result on such a target says so.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Faults")]
+struct Wrong {
+    /// Stand still, all of it, for so long out of every so long, as for a collection of garbage
+    #[arg(long, value_name = "TIME/EVERY")]
+    stall: Option<Stall>,
+    /// Hold answers back: for 2ms, 1ms..5ms (uniform), exp:2ms (exponential, of this mean) or
+    /// lognormal:2ms..20ms (of this median and 99th percentile)
+    #[arg(long, value_name = "TIME")]
+    delay: Option<Delay>,
+    /// Let a share of the operations on tables of clients fail, as 0.01 or 1%, with commas or
+    /// again: error, overloaded, unavailable; read-timeout of reads, write-timeout of writes (half
+    /// of which are done); drop ends the connection in the midst of the answer; late:15s answers so
+    /// much later
+    #[arg(long, value_name = "FAULT=SHARE", value_delimiter = ',')]
+    fault: Vec<Share>,
+    /// Send all answers in pieces of at most so many bytes, at random, each by itself
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pieces: Option<u32>,
+    /// Send the answers of a connection together, once in so long
+    #[arg(long, value_name = "TIME", value_parser = super::times::gather)]
+    gather: Option<Nanos>,
+    /// Serve so many operations first before anything goes wrong
+    #[arg(long, value_name = "OPS", default_value = "0")]
+    faults_after: Count,
+    /// What is drawn follows from this: the same operations on the same connections meet the same
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    fault_seed: u64,
+}
+
+impl Wrong {
+    fn faults(&self) -> Result<Faults, Exit> {
+        let faults = Faults {
+            stall: self.stall,
+            delay: self.delay,
+            shares: self.fault.clone(),
+            pieces_max: self.pieces.map(|bytes| bytes as usize),
+            gather: self.gather,
+            after_ops: self.faults_after.0,
+            seed: self.fault_seed,
+        };
+        faults.check().map_err(|error| Exit::usage(anyhow!("--fault: {error}")))?;
+        if faults.after_ops > 0 && !faults.are_any() {
+            return Err(Exit::usage(anyhow!(
+                "--faults-after without a fault: add one, like --fault overloaded=1%"
+            )));
+        }
+        Ok(faults)
+    }
 }
 
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
@@ -74,6 +134,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     if args.serial == Some(Nanos::ZERO) {
         return Err(Exit::usage(anyhow!("--serial 0 holds nothing: leave it out")));
     }
+    let faults = args.wrong.faults()?;
     let stop = signals::stop_flag(&signals::Current::default()).map_err(Exit::environment)?;
     let storage = match args.storage {
         super::run::StorageKind::Memory => Storage::Memory,
@@ -85,11 +146,18 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         memory_max: args.memory_max,
         serial: args.serial,
         protocol_max: args.protocol_max,
+        io: args.engine,
+        faults: faults.clone(),
         ..Config::new(args.listen)
     };
     let server = Server::bind(config).map_err(Exit::environment)?;
-    announce(args, server.local_addr());
+    announce(args, &faults, server.local_addr());
+    let faults_met = server.faults_met();
     server.run(&stop).map_err(Exit::environment)?;
+    if let Some(met) = faults_met() {
+        // As above: nobody may be reading.
+        let _ = writeln!(std::io::stdout(), "{met}");
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -104,7 +172,7 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
 
 /// The first line says where it listens (`run` reads it there), the second what it is not, the
 /// third what it does on purpose.
-fn announce(args: &Args, address: SocketAddr) {
+fn announce(args: &Args, faults: &Faults, address: SocketAddr) {
     let storage = match args.storage {
         super::run::StorageKind::Memory => "in memory",
         super::run::StorageKind::Null => "a mock with canned answers",
@@ -119,6 +187,9 @@ fn announce(args: &Args, address: SocketAddr) {
             out,
             "a mock: each operation holds one lock for {serial}, so it does {ops_s:.0} op/s at most"
         );
+    }
+    if faults.are_any() {
+        let _ = writeln!(out, "faults on purpose: {faults}");
     }
     let _ = out.flush();
 }

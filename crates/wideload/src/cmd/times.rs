@@ -4,7 +4,7 @@
 use units::Nanos;
 
 const HOUR: Nanos = Nanos::from_secs(3600);
-/// The default of `--timeout`: an operation that holds a lock longer is never answered in time.
+/// The default of `--timeout`: an operation that waits longer is never answered in time.
 const SERIAL_MAX: Nanos = Nanos::from_secs(10);
 /// A month; a run directory holds an interval per ten seconds of it.
 const RUN_MAX: Nanos = Nanos::from_secs(30 * 24 * 3600);
@@ -12,6 +12,14 @@ const RUN_MAX: Nanos = Nanos::from_secs(30 * 24 * 3600);
 /// How long `--serial` holds its lock.
 pub(crate) fn serial(text: &str) -> Result<Nanos, String> {
     at_most(text, SERIAL_MAX)
+}
+
+/// How long a target gathers answers.
+pub(crate) fn gather(text: &str) -> Result<Nanos, String> {
+    match at_most(text, SERIAL_MAX)? {
+        Nanos::ZERO => Err("0 gathers nothing: leave it out, or give a time like 5ms".to_owned()),
+        time => Ok(time),
+    }
 }
 
 /// A time until an answer or between two rows; histograms end at one hour.
@@ -40,6 +48,7 @@ mod tests {
     fn times_are_bounded() {
         assert_eq!(serial("500us"), Ok(Nanos::from_micros(500)));
         assert!(serial("1000h").unwrap_err().ends_with("at most 10s"));
+        assert!(gather("0s").is_err() && gather("5ms").is_ok());
         assert!(of_operation("61m").is_err() && of_operation("60m").is_ok());
         assert!(of_run("721h").is_err() && of_run("720h").is_ok());
         assert!(of_run("soon").unwrap_err().contains("30s"));

@@ -17,6 +17,7 @@ mod protocol;
 pub mod put;
 pub mod request;
 pub mod response;
+mod rows;
 pub mod segment;
 mod template;
 mod types;
@@ -26,6 +27,7 @@ pub use cursor::{Cursor, Value};
 pub use error::{DecodeError, ErrorCode};
 pub use header::{HEADER_SIZE, Header, Opcode, flags};
 pub use protocol::{Compression, Protocol, ProtocolError, VERSION, VERSION_5};
+pub use rows::{RowsTemplate, RowsWriter};
 pub use template::{ExecuteTemplate, FrameWriter};
 pub use types::ColumnType;
 

@@ -3,10 +3,11 @@
 //! Source: cassandra-stress, `operations/predefined/*.java`, `settings/SettingsSchema.java`.
 
 use super::predefined::{BlobGenerator, KeyGenerator};
-use super::settings::{Command, Compat, Kind, Population, Schema as Keyspace, Settings};
+use super::settings::{Command, Compat, Kind, Population, Schema as Keyspace, Settings, Spec};
 use crate::keys::{Distribution, KeyOrder, KeySpace};
 use crate::lengths::Lengths;
 use crate::plan::{Action, Cells, Operation, Plan, Runs, Schema, Statement, Step};
+use crate::tables::stored_name;
 use crate::values::{Content, Values};
 
 /// Tables of rows and of counters.
@@ -26,32 +27,58 @@ impl Kind {
 }
 
 impl Settings {
-    /// The table that the command is about.
+    /// The table that the command is about; the first of several.
     #[must_use]
-    pub fn table(&self) -> &'static str {
+    pub fn table(&self) -> String {
+        match self.user() {
+            Some(user) => {
+                user.specs.first().map_or(String::new(), |s| stored_name(&s.profile.table))
+            }
+            None => self.own_table().to_owned(),
+        }
+    }
+
+    /// The keyspace that the command is about.
+    #[must_use]
+    pub fn keyspace(&self) -> String {
+        let first = self.user().and_then(|user| user.specs.first());
+        first.map_or(self.schema.keyspace.clone(), |spec| stored_name(&spec.profile.keyspace))
+    }
+
+    /// All tables in full, quoted as CQL needs it.
+    #[must_use]
+    pub fn tables(&self) -> Vec<String> {
+        match self.user() {
+            Some(user) => {
+                let of = |s: &Spec| format!("{}.{}", s.profile.keyspace, s.profile.table);
+                user.specs.iter().map(of).collect()
+            }
+            None => vec![format!("{}.{}", quoted(&self.schema.keyspace), self.own_table())],
+        }
+    }
+
+    fn own_table(&self) -> &'static str {
         if self.command.kinds().all(Kind::counts) { COUNTER } else { STANDARD }
     }
 
     /// The plan, for so many threads.
     #[must_use]
     pub fn plan(&self, threads: usize) -> Plan {
-        let total: f64 = match &self.command {
-            Command::Single(_) => 1.0,
-            Command::Mixed { ratios, .. } => ratios.iter().map(|(_, weight)| weight).sum(),
-        };
         let weighted: Vec<(Kind, f64)> = match &self.command {
+            Command::User(user) => return self.user_plan(user, threads),
             Command::Single(kind) => vec![(*kind, 1.0)],
             Command::Mixed { ratios, .. } => {
+                let total: f64 = ratios.iter().map(|(_, weight)| weight).sum();
                 ratios.iter().map(|(kind, weight)| (*kind, weight / total)).collect()
             }
         };
-        let counts = self.table() == COUNTER;
+        let counts = self.own_table() == COUNTER;
         let writer = if counts { Kind::CounterWrite } else { Kind::Write };
         // What a row is loaded with comes first; it is a statement of the run where that writes.
         let mut kinds = vec![writer];
         kinds.extend(weighted.iter().map(|(kind, _)| *kind).filter(|kind| *kind != writer));
         let operation = |kind: Kind, weight: f64| Operation {
-            name: kind.operation(),
+            name: kind.operation().into(),
             weight,
             steps: vec![Step {
                 first_statement: kinds.iter().position(|k| *k == kind).unwrap_or(0),
@@ -69,7 +96,7 @@ impl Settings {
         Plan {
             workload: format!("cassandra-stress:{}", self.command.name().to_lowercase()),
             schema: Schema {
-                table: self.table().to_owned(),
+                table: self.own_table().to_owned(),
                 key_column: "key".to_owned(),
                 columns: self.columns.names.clone(),
                 cells: if counts { Cells::Counter } else { Cells::Blob },
@@ -82,21 +109,16 @@ impl Settings {
             values: self.values(counts),
             scan_lengths: Lengths::Constant(0),
             runs: match &self.command {
-                Command::Single(_) => None,
+                Command::Single(_) | Command::User(_) => None,
                 Command::Mixed { clustering, .. } => {
                     Some(Runs { lengths: clustering.distribution.clone(), threads })
                 }
             },
+            tables: None,
         }
     }
 
-    /// For each kind of operation of a plan of this command, in the order of the plan.
-    #[must_use]
-    pub fn kinds(&self) -> Vec<Kind> {
-        self.command.kinds().collect()
-    }
-
-    fn keys(&self) -> KeySpace {
+    pub(super) fn keys(&self) -> KeySpace {
         let order = KeyOrder::Seeded(KeyGenerator::new(self.key_size));
         let (first, last, distribution) = match &self.population {
             Population::Drawn(drawn) => {
@@ -105,7 +127,7 @@ impl Settings {
                 (first, last, Distribution::Drawn(drawn.distribution.clone()))
             }
             Population::Sequence { first, last, wrap, lookback } => {
-                let mixes = matches!(self.command, Command::Mixed { .. });
+                let mixes = self.command.mixes();
                 let distribution = match (lookback.as_ref().filter(|_| mixes), wrap) {
                     (Some(drawn), wrap) => {
                         Distribution::Behind { lookback: drawn.distribution.clone(), wrap: *wrap }

@@ -1,9 +1,10 @@
 //! The settings as the original prints them before a run, group by group.
 
 use super::distribution::Distribution;
+use super::rows::Order;
 use super::settings::{
-    Columns, Command, Compat, Drawn, End, Kind, Level, Population, Rate, Settings, TimeUnit,
-    Truncate,
+    Columns, Command, Compat, Drawn, End, Kind, Level, Population, Rate, Settings, Spec, TimeUnit,
+    Truncate, UserOperation,
 };
 use std::fmt::Write as _;
 
@@ -104,6 +105,19 @@ impl Settings {
             writeln!(text, "  Command Ratios: {{{}}}", ratios.join(", "))?;
             writeln!(text, "  Command Clustering Distribution: clustering={}", clustering.text)?;
         }
+        if let Some(user) = self.user() {
+            let ratio =
+                |operation: &UserOperation| format!("{}={:?}", operation.name, operation.weight);
+            let ratios: Vec<_> = user.operations.iter().map(ratio).collect();
+            writeln!(text, "  Command Ratios: {{{}}}", ratios.join(", "))?;
+            let clustering = &user.clustering.text;
+            writeln!(text, "  Command Clustering Distribution: clustering={clustering}")?;
+            writeln!(text, "  Profile File(s): {}", user.files)?;
+            for Spec { profile, .. } in &user.specs {
+                writeln!(text, "  Keyspace Name: {}", profile.keyspace)?;
+                writeln!(text, "  Table Name: {}", profile.table)?;
+            }
+        }
         text.push_str("Rate:\n");
         match self.rate {
             Rate::Threads { threads, ops_per_s, .. } => {
@@ -127,7 +141,12 @@ impl Settings {
             }
             Population::Drawn(drawn) => writeln!(text, "  Distribution: {}", described(drawn))?,
         }
-        writeln!(text, "  Order: ARBITRARY\n  Wrap: {wraps}")
+        let order = match self.order {
+            Order::Arbitrary => "ARBITRARY",
+            Order::Sorted => "SORTED",
+            Order::Shuffled => "SHUFFLED",
+        };
+        writeln!(text, "  Order: {order}\n  Wrap: {wraps}")
     }
 
     fn dump_rest(&self, text: &mut String) -> std::fmt::Result {

@@ -16,6 +16,7 @@ pub fn help(topic: Option<&str>) -> Option<String> {
         "read" | "write" | "insert" | "counter_write" | "counter_add" | "counter_read"
         | "counter_get" => return Some(forms(topic, &table::COMMAND)),
         "mixed" => return Some(forms(topic, &table::MIXED)),
+        "user" => return Some(forms(topic, &table::PROFILES)),
         "help" | "-?" => return Some("Usage: cassandra-stress help <command|option>\n".to_owned()),
         "print" => return Some("Usage: print dist=DIST(?)\n".to_owned()),
         _ => {}

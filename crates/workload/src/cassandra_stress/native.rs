@@ -5,11 +5,11 @@
 //! by wideload's flags, and rows are loaded first where they are not there.
 
 use super::line::{Line, LineError, Word};
-use super::settings::{Asked, Compat, parse};
+use super::settings::{Asked, Compat, Files, parse};
 use crate::plan::Plan;
 
 /// Groups that say what is done.
-const GROUPS: [&str; 3] = ["-pop", "-col", "-errors"];
+const GROUPS: [&str; 4] = ["-pop", "-col", "-errors", "-insert"];
 /// Words of a command that say for how long, at which level, or what comes before.
 const ELSEWHERE: [&str; 8] =
     ["n=", "n<", "n>", "duration=", "err<", "cl=", "no-warmup", "truncate="];
@@ -18,7 +18,12 @@ const ELSEWHERE: [&str; 8] =
 ///
 /// # Errors
 /// [`LineError`]: of the line itself, or of a word that a flag of wideload stands for.
-pub fn native(text: &str, records: u64, threads: usize) -> Result<(Plan, Vec<String>), LineError> {
+pub fn native(
+    text: &str,
+    records: u64,
+    threads: usize,
+    files: Files<'_>,
+) -> Result<(Plan, Vec<String>), LineError> {
     let line = Line::of(&[text.to_owned()])?;
     let (command, groups) =
         line.groups.split_first().map_or((None, &[][..]), |(c, g)| (Some(c), g));
@@ -39,11 +44,11 @@ pub fn native(text: &str, records: u64, threads: usize) -> Result<(Plan, Vec<Str
     let mut arguments: Vec<String> = line.text.split(' ').map(str::to_owned).collect();
     arguments.retain(|word| !word.is_empty());
     arguments.insert(1.min(arguments.len()), format!("n={records}"));
-    match parse(&arguments, Compat::default())? {
+    match parse(&arguments, Compat::default(), files)? {
         Asked::Run(settings) => Ok((settings.plan(threads), settings.notices)),
         Asked::Help(_) | Asked::Print(_) | Asked::Version => {
             let what = "help, print and version drive nothing";
-            Err(LineError::anywhere(what, "Write write, read, mixed or a counter's command."))
+            Err(LineError::anywhere(what, "Write write, read, mixed, user or a counter's command."))
         }
     }
 }
@@ -52,13 +57,17 @@ pub fn native(text: &str, records: u64, threads: usize) -> Result<(Plan, Vec<Str
 mod tests {
     use super::*;
 
+    fn with(text: &str, records: u64, threads: usize) -> Result<(Plan, Vec<String>), LineError> {
+        native(text, records, threads, &|_| Err("no file".to_owned()))
+    }
+
     #[test]
     fn a_workload_is_a_command_and_what_it_touches() {
-        let (plan, notices) = native("read -col n=fixed(2)", 500, 8).unwrap();
+        let (plan, notices) = with("read -col n=fixed(2)", 500, 8).unwrap();
         assert_eq!((plan.keys.start, plan.keys.loaded), (1, 500));
         assert_eq!((plan.schema.columns.len(), notices.len()), (2, 0));
         assert_eq!(&plan.workload, "cassandra-stress:read");
-        let (plan, _) = native("mixed ratio(read=3,write=1) -pop seq=11..20", 500, 8).unwrap();
+        let (plan, _) = with("mixed ratio(read=3,write=1) -pop seq=11..20", 500, 8).unwrap();
         assert_eq!((plan.keys.start, plan.keys.loaded, plan.run.len()), (11, 10, 2));
         for (line, word) in [
             ("write n=5", "n=5"),
@@ -66,9 +75,9 @@ mod tests {
             ("write -rate threads=5", "-rate"),
             ("write -node a", "-node"),
         ] {
-            let error = native(line, 5, 1).unwrap_err();
+            let error = with(line, 5, 1).unwrap_err();
             assert!(error.what.starts_with(word), "{line}: {error}");
         }
-        assert!(native("help", 5, 1).is_err());
+        assert!(with("help", 5, 1).is_err());
     }
 }

@@ -97,6 +97,8 @@ pub struct Insert {
     pub consistency: Option<String>,
     /// As written.
     pub serial_consistency: Option<String>,
+    /// What stands behind the statement: `IF body = NULL`.
+    pub condition: Option<String>,
 }
 
 /// Kinds of batches.
@@ -398,8 +400,8 @@ fn columns(
 }
 
 fn insert(options: BTreeMap<String, String>) -> Outcome<Insert> {
-    const KNOWN: &str =
-        "partitions, select, row-population, batchtype, consistencyLevel, serialConsistencyLevel";
+    const KNOWN: &str = "partitions, select, row-population, batchtype, condition, \
+                         consistencyLevel, serialConsistencyLevel";
     const TYPES: &str = "LOGGED, UNLOGGED, COUNTER";
     let mut options = Options::new("insert".to_owned(), options)?;
     let batch_type = match options.take("batchtype") {
@@ -417,6 +419,7 @@ fn insert(options: BTreeMap<String, String>) -> Outcome<Insert> {
         batch_type,
         consistency: options.take("consistencylevel"),
         serial_consistency: options.take("serialconsistencylevel"),
+        condition: options.take("condition"),
     };
     options.end(KNOWN)?;
     Ok(insert)

@@ -34,8 +34,8 @@ pub enum Order {
 /// What makes the partitions of a table.
 #[derive(Debug, Clone)]
 pub struct PartitionGenerator {
-    partition_key: Vec<ColumnGenerator>,
-    clustering: Vec<ColumnGenerator>,
+    pub(super) partition_key: Vec<ColumnGenerator>,
+    pub(super) clustering: Vec<ColumnGenerator>,
     values: Vec<ColumnGenerator>,
     order: Order,
     /// Values of a level on average.

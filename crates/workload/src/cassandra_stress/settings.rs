@@ -13,11 +13,13 @@ use units::{Credentials, Secret};
 
 mod groups;
 mod types;
+mod user;
 
 pub use types::{
-    Columns, Command, Compat, Drawn, End, Errors, Graph, Hosts, Kind, Level, Log, Mode, Population,
-    Rate, Schema, Settings, TimeUnit, Truncate,
+    Columns, Command, Compat, Drawn, End, Errors, Graph, Hosts, Kind, Level, Log, Mode,
+    OperationType, Population, Rate, Schema, Settings, TimeUnit, Truncate,
 };
+pub use user::{Files, InsertSettings, Spec, User, UserAction, UserOperation};
 
 /// What a command line asks for.
 #[derive(Debug, Clone)]
@@ -37,7 +39,7 @@ pub enum Asked {
 /// # Errors
 /// [`LineError`]: what the original says too, where and what to write instead; or that something
 /// is not built here.
-pub fn parse(arguments: &[String], compat: Compat) -> Result<Asked, LineError> {
+pub fn parse(arguments: &[String], compat: Compat, files: Files<'_>) -> Result<Asked, LineError> {
     let mut line = Line::of(arguments)?;
     if let Some(help) = line.take("help").or_else(|| line.take("-?")) {
         return help_asked(&help, &line);
@@ -55,10 +57,7 @@ pub fn parse(arguments: &[String], compat: Compat) -> Result<Asked, LineError> {
         .iter()
         .find(|(name, others, _)| *name == command.name || others.contains(&&command.name[..]));
     match name.map(|(name, _, _)| *name) {
-        Some("user") => refuse(
-            "The command user (profiles) is not built yet",
-            "Use write, read, mixed, counter_write or counter_read.",
-        ),
+        Some("user") => Reader { compat, notices: Vec::new() }.user(&command, line, files),
         Some("legacy") => refuse(
             "The command line before 2.1 is not read here",
             "Write it in the form of 2.1: write n=1000 -rate threads=50 -node HOST.",
@@ -208,12 +207,14 @@ impl Reader {
         };
         let (consistency, serial_consistency) =
             (upper("cl=", "LOCAL_ONE"), upper("serial-cl=", "SERIAL"));
-        if chosen.has("serial-cl=") {
+        let is_user = matches!(command, Command::User(_));
+        if chosen.has("serial-cl=") && !is_user {
             self.ignored("serial-cl=", "nothing here is a conditional statement");
         }
         let fixed = |text: &str, column| Word { text: text.to_owned(), column };
         let add = drawn(chosen.get("add=").unwrap_or(&fixed("fixed(1)", 1)))?;
-        if chosen.has("add=") && !command.kinds().any(|kind| kind == Kind::CounterWrite) {
+        if chosen.has("add=") && !is_user && !command.kinds().any(|kind| kind == Kind::CounterWrite)
+        {
             self.ignored("add=", "no counter is written");
         }
         let key_size = match chosen.get("keysize=") {
@@ -223,11 +224,11 @@ impl Reader {
         self.send_to(&mut line)?;
         let port = self.port(&mut line)?;
         let rate = self.rate(&mut line, &command, end)?;
-        let population = self.population(&mut line, &command, end)?;
+        let (population, order) = self.population(&mut line, &command, end)?;
         self.token_range(&mut line)?;
-        self.insert(&mut line)?;
+        let insert = self.insert(&mut line, is_user)?;
         let columns = self.columns(&mut line, &command)?;
-        let errors = self.errors(&mut line)?;
+        let errors = self.errors(&mut line, is_user)?;
         let log = self.log(&mut line)?;
         let mode = self.mode(&mut line, port)?;
         let hosts = self.hosts(&mut line)?;
@@ -242,7 +243,7 @@ impl Reader {
             let cure = format!("Groups are {}.", known.join(" "));
             return Err(LineError::at(&word, format!("{what} {}", left.join(" ")), cure));
         }
-        Ok(Asked::Run(Box::new(Settings {
+        let mut settings = Settings {
             compat: self.compat,
             command,
             end,
@@ -254,6 +255,8 @@ impl Reader {
             add,
             rate,
             population,
+            order,
+            insert,
             columns,
             schema,
             hosts,
@@ -262,7 +265,9 @@ impl Reader {
             log,
             graph,
             notices: self.notices,
-        })))
+        };
+        user::check(&mut settings)?;
+        Ok(Asked::Run(Box::new(settings)))
     }
 
     /// Says of a word that it changes nothing here, and why.

@@ -4,9 +4,13 @@ use super::*;
 use crate::cassandra_stress::help::help;
 use proptest::prelude::*;
 
+fn no_file(_: &str) -> Result<String, String> {
+    Err("no file".to_owned())
+}
+
 fn asked(text: &str) -> Result<Asked, LineError> {
     let arguments: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
-    parse(&arguments, Compat::Apache3)
+    parse(&arguments, Compat::Apache3, &no_file)
 }
 
 fn settings(text: &str) -> Settings {
@@ -22,7 +26,7 @@ fn the_published_lines_mean_what_they_meant() {
         "write no-warmup duration=300s cl=one -rate threads=1000 -schema replication(factor=3) \
          -pop seq=1..100000000 no-wrap -node a,b,c -log interval=1",
     );
-    assert_eq!(write.command, Command::Single(Kind::Write));
+    assert!(matches!(write.command, Command::Single(Kind::Write)));
     assert_eq!(write.end, End::Time { amount: 300, unit: TimeUnit::Seconds });
     assert_eq!(write.rate, Rate::Threads { threads: 1000, ops_per_s: 0, fixed: true });
     assert_eq!((write.warm_up, &write.consistency[..]), (false, "ONE"));
@@ -71,7 +75,7 @@ fn defaults_are_the_originals() {
 fn later_generations_differ_where_they_do() {
     let line = |compat| {
         let words = ["write", "n=1", "-mode", "native", "cql3"].map(str::to_owned);
-        match parse(&words, compat) {
+        match parse(&words, compat, &no_file) {
             Ok(Asked::Run(settings)) => *settings,
             other => panic!("{other:?}"),
         }
@@ -122,7 +126,7 @@ fn errors_are_of_the_originals_kind_with_place_and_cure() {
 #[test]
 fn what_is_not_built_is_refused_by_name() {
     for (line, what) in [
-        ("user profile=x.yaml ops(insert=1)", "user (profiles)"),
+        ("user profile=http://x/y.yaml ops(insert=1)", "not fetched"),
         ("write n=1 -mode thrift", "Thrift"),
         ("write n=1 -sendto host", "-sendto"),
         ("write n=1 -transport truststore=x", "TLS"),
@@ -235,7 +239,7 @@ proptest! {
         let arguments: Vec<_> =
             std::iter::once(command.to_owned()).chain(words).chain(noise).collect();
         for compat in [Compat::Apache3, Compat::Apache5, Compat::Scylla] {
-            match parse(&arguments, compat) {
+            match parse(&arguments, compat, &no_file) {
                 Ok(Asked::Run(settings)) => {
                     prop_assert!(!settings.dump().is_empty());
                 }

@@ -5,7 +5,8 @@
 
 use super::options::{Opt, Pattern, opt, required};
 
-const CONSISTENCIES: &[&str] = &[
+/// Consistency levels that a line may name.
+pub(crate) const CONSISTENCIES: &[&str] = &[
     "ONE",
     "QUORUM",
     "LOCAL_QUORUM",
@@ -78,6 +79,24 @@ pub(crate) const MIXED: [&[Opt]; 3] = [
     &[CLUSTERING, RATIO, ERR, N_MIN, N_MAX, NO_WARMUP, TRUNCATE, CL, SERIAL_CL, ADD, KEYSIZE],
     &[CLUSTERING, RATIO, N, NO_WARMUP, TRUNCATE, CL, SERIAL_CL, ADD, KEYSIZE],
     &[CLUSTERING, RATIO, DURATION, NO_WARMUP, TRUNCATE, CL, SERIAL_CL, ADD, KEYSIZE],
+];
+
+const PROFILE: Opt = opt("profile=", Pattern::Anything, None, "Files of profiles, with commas");
+const OPS: Opt = opt(
+    "ops",
+    Pattern::Several(&[], true),
+    None,
+    "How often each operation is done: ops(insert=2,QUERY=1), of several profiles SPEC.insert",
+);
+
+/// Words of `user`.
+pub(crate) const PROFILES: [&[Opt]; 3] = [
+    &[
+        OPS, CLUSTERING, PROFILE, ERR, N_MIN, N_MAX, NO_WARMUP, TRUNCATE, CL, SERIAL_CL, ADD,
+        KEYSIZE,
+    ],
+    &[OPS, CLUSTERING, PROFILE, N, NO_WARMUP, TRUNCATE, CL, SERIAL_CL, ADD, KEYSIZE],
+    &[OPS, CLUSTERING, PROFILE, DURATION, NO_WARMUP, TRUNCATE, CL, SERIAL_CL, ADD, KEYSIZE],
 ];
 
 /// Words of `-rate`: by itself, or so many threads.

@@ -100,7 +100,7 @@ pub(super) fn plan(
     let mut statements = Statements { list: Vec::new(), columns: field_count };
     let mix = Mix::read(reader)?;
     let load = vec![Operation {
-        name: "insert",
+        name: "insert".into(),
         weight: 1.0,
         steps: vec![statements.all(Action::Insert, true)],
     }];
@@ -127,6 +127,7 @@ pub(super) fn plan(
         values,
         scan_lengths: scan_lengths(reader)?,
         runs: None,
+        tables: None,
     })
 }
 
@@ -174,11 +175,13 @@ impl Mix {
 
     fn operations(&self, fields: &Fields, statements: &mut Statements) -> Vec<Operation> {
         let mut list = Vec::new();
-        let mut add = |name, proportion: f64, steps: &mut dyn FnMut() -> Vec<Step>| {
-            if proportion > 0.0 {
-                list.push(Operation { name, weight: proportion / self.sum(), steps: steps() });
-            }
-        };
+        let mut add =
+            |name: &'static str, proportion: f64, steps: &mut dyn FnMut() -> Vec<Step>| {
+                if proportion > 0.0 {
+                    let weight = proportion / self.sum();
+                    list.push(Operation { name: name.into(), weight, steps: steps() });
+                }
+            };
         let named = fields.by_name || fields.verified;
         add("read", self.read, &mut || vec![fields.reading(statements, Action::Read, named)]);
         add("update", self.update, &mut || vec![fields.updating(statements)]);

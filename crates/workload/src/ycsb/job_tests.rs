@@ -24,7 +24,7 @@ fn defaults_are_those_of_the_original() {
     let job = read("run basic");
     assert_eq!((job.threads, job.operations, job.spin), (1, None, false));
     assert_eq!(job.workload.plan.keys.records, 2_147_483_647);
-    let names: Vec<_> = job.workload.plan.run.iter().map(|o| (o.name, o.weight)).collect();
+    let names: Vec<_> = job.workload.plan.run.iter().map(|o| (&o.name[..], o.weight)).collect();
     assert_eq!(names, [("read", 0.95), ("update", 0.05)]);
     let m = &job.measurement;
     assert_eq!((m.kind, m.from, m.exporter), (Kind::Hdr, From::Sent, Exporter::Text));

@@ -19,8 +19,8 @@ fn refused(pairs: &[&str]) -> String {
     text
 }
 
-fn mix(plan: &YcsbPlan) -> Vec<(&'static str, f64)> {
-    plan.plan.run.iter().map(|operation| (operation.name, operation.weight)).collect()
+fn mix(plan: &YcsbPlan) -> Vec<(&str, f64)> {
+    plan.plan.run.iter().map(|operation| (&operation.name[..], operation.weight)).collect()
 }
 
 fn statements<'a>(plan: &'a YcsbPlan, operation: &Operation, step: usize) -> &'a [Statement] {

@@ -2,6 +2,7 @@
 
 use crate::cmd::times;
 use clap::ValueEnum;
+use drive::Engine;
 use lab::layout::Policy;
 use stage::Place;
 use std::path::PathBuf;
@@ -181,6 +182,9 @@ pub(crate) struct Args {
     /// Compress what goes to the target and back: none, lz4, or in protocol 4 snappy
     #[arg(long, value_name = "HOW", default_value = "none", help_heading = "Target")]
     pub(crate) compression: Compression,
+    /// How the client talks to the kernel: epoll, or io-uring from Linux 6.0 on
+    #[arg(long, value_name = "ENGINE", default_value = "epoll", help_heading = "Client")]
+    pub(crate) engine: Engine,
 
     #[command(flatten)]
     pub(crate) cassandra: crate::cmd::cassandra::Flags,

@@ -54,7 +54,7 @@ fn of_target(args: &Args, trial: &Trial) -> Value {
         "consistency": trial.consistency.to_string(),
         "protocol": trial.protocol.version(),
         "compression": trial.protocol.compression().name(),
-        "engine": "epoll",
+        "engine": trial.engine.name(),
     })
 }
 

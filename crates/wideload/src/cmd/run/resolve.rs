@@ -3,6 +3,7 @@
 use super::args::{Args, ArrivalKind, StorageKind, WaitKind, WarmUp};
 use super::password;
 use super::recorded::recorded;
+use crate::cmd::cassandra_stress::profile_text;
 use crate::exit::Exit;
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
@@ -18,6 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use units::{Bytes, CpuSet, Nanos, NumaSet, Rate};
 use wire::cql::Protocol;
+use workload::Plan;
 use workload::cassandra_stress;
 use workload::ycsb::{self, Properties, YcsbPlan};
 
@@ -71,11 +73,10 @@ pub(crate) fn trial_of(
         .map_err(Exit::usage)?;
     let needed = in_flight_max.div_ceil(IN_FLIGHT_PER_CONNECTION);
     let wanted = args.connections.map_or(CONNECTIONS_MIN.max(needed), |n| n as usize);
-    let table =
-        args.table.clone().or(settings.table.clone()).unwrap_or_else(|| plan.schema.table.clone());
+    let table = table_of(args, &settings, &plan);
     let mut trial = Trial {
         plan: Arc::new(plan),
-        table: TableName { keyspace: args.keyspace.clone(), table },
+        table,
         replication: args.replication.clone(),
         target: target(args).map_err(Exit::usage)?,
         credentials: password::credentials(args.user.as_ref(), args.password_file.as_deref())
@@ -91,6 +92,7 @@ pub(crate) fn trial_of(
         repeat: args.repeat,
         connections: drive::connections(wanted, workers / databases),
         wait,
+        engine: args.engine,
         consistency: args.consistency.into(),
         protocol: Protocol::new(args.protocol, args.compression).map_err(Exit::usage)?,
         timeout: args.timeout,
@@ -117,6 +119,21 @@ pub(crate) fn trial_of(
     };
     trial.settings = recorded(args, &trial);
     Ok(trial)
+}
+
+/// Where the rows are; a profile says that itself.
+fn table_of(args: &Args, settings: &ycsb::Settings, plan: &Plan) -> TableName {
+    match plan.tables.as_ref().and_then(|tables| tables.tables.first()) {
+        Some(first) => {
+            let (keyspace, table) = first.stored_names();
+            TableName { keyspace, table }
+        }
+        None => {
+            let named = args.table.clone().or(settings.table.clone());
+            let table = named.unwrap_or_else(|| plan.schema.table.clone());
+            TableName { keyspace: args.keyspace.clone(), table }
+        }
+    }
 }
 
 /// Of a run of this workload: of a line of cassandra-stress its command.
@@ -221,7 +238,7 @@ fn plan(args: &Args, databases: usize) -> anyhow::Result<YcsbPlan> {
     let Some(name) = args.workload.strip_prefix("ycsb:") else {
         bail!(
             "unknown workload '{}'; choose one of ycsb:a, ycsb:b, ycsb:c, ycsb:d, ycsb:e, ycsb:f, \
-             cassandra-stress:write, :read, :mixed, :counter_write, :counter_read",
+             cassandra-stress:write, :read, :mixed, :counter_write, :counter_read, :user",
             args.workload
         );
     };
@@ -248,7 +265,10 @@ fn stress_plan(args: &Args, line: &str, databases: usize) -> anyhow::Result<Ycsb
     }
     let records = args.records.map_or(RECORDS, |records| records.0).div_ceil(databases as u64);
     let threads = args.threads.unwrap_or(THREADS) as usize;
-    let (plan, notices) = cassandra_stress::native(line, records, threads)?;
+    let (plan, notices) = cassandra_stress::native(line, records, threads, &profile_text)?;
+    if plan.tables.is_some() && (args.table.is_some() || args.load) {
+        bail!("--table and --load are not for profiles, which name their tables and write rows");
+    }
     Ok(YcsbPlan { plan, settings: ycsb::Settings::default(), notices })
 }
 

@@ -1,11 +1,12 @@
 //! The groups of a command line: `-rate`, `-pop`, `-col` and all the others.
 
 use super::{
-    Columns, Command, Compat, Drawn, End, Errors, Graph, Hosts, Kind, Level, Log, Mode, Population,
-    Rate, Reader, Schema, credentials, drawn, names_of, number,
+    Columns, Command, Compat, Drawn, End, Errors, Graph, Hosts, InsertSettings, Kind, Level, Log,
+    Mode, Population, Rate, Reader, Schema, credentials, drawn, names_of, number,
 };
 use crate::cassandra_stress::line::{Line, LineError, Word};
 use crate::cassandra_stress::options::{Chosen, Opt, parts, select};
+use crate::cassandra_stress::rows::Order;
 use crate::cassandra_stress::table;
 
 /// Clients beyond which memory would be asked for that no host has.
@@ -117,21 +118,25 @@ impl Reader {
         line: &mut Line,
         command: &Command,
         end: End,
-    ) -> Result<Population, LineError> {
+    ) -> Result<(Population, Order), LineError> {
         let all = match end {
             End::Count(n) if n > 0 => n,
             _ => POPULATION,
         };
-        let writes = matches!(command, Command::Single(kind) if kind.writes());
         let Some(chosen) = chosen(line, "-pop", &table::POP)? else {
-            return match writes {
-                true => {
-                    Ok(Population::Sequence { first: 1, last: all, wrap: true, lookback: None })
-                }
-                false => drawn(&here(&format!("gaussian(1..{all})"))).map(Population::Drawn),
+            let population = match command.only_writes() {
+                true => Population::Sequence { first: 1, last: all, wrap: true, lookback: None },
+                false => Population::Drawn(drawn(&here(&format!("gaussian(1..{all})")))?),
             };
+            return Ok((population, Order::Arbitrary));
         };
-        if chosen.has("contents=") {
+        let contents = text_of(&chosen, "contents=").map(|word| word.to_lowercase());
+        let order = match contents.as_deref() {
+            Some("sorted") => Order::Sorted,
+            Some("shuffled") => Order::Shuffled,
+            _ => Order::Arbitrary,
+        };
+        if contents.is_some() && !matches!(command, Command::User(_)) {
             self.ignored("contents=", "each partition of this table is one row");
         }
         let Some(word) = chosen.get("seq=") else {
@@ -142,7 +147,7 @@ impl Reader {
                 let what = "Seeds below 0 are not visited here";
                 return Err(LineError::unbuilt(word, what, "Write a range from 1 on."));
             }
-            return Ok(Population::Drawn(population));
+            return Ok((Population::Drawn(population), order));
         };
         let (from, to) = word.text.split_once("..").unwrap_or((&word.text, ""));
         let to = to.trim_start_matches('.');
@@ -162,11 +167,12 @@ impl Reader {
                 let what = format!("Invalid lookback distribution; max value is {furthest}");
                 return Err(LineError::at(word, what, format!("The series has {last}.")));
             }
-            if !matches!(command, Command::Mixed { .. }) {
+            if !command.mixes() {
                 self.ignored("read-lookback=", "this command does not both read and write");
             }
         }
-        Ok(Population::Sequence { first, last, wrap: !chosen.has("no-wrap"), lookback })
+        let wrap = !chosen.has("no-wrap");
+        Ok((Population::Sequence { first, last, wrap, lookback }, order))
     }
 
     pub(super) fn token_range(&mut self, line: &mut Line) -> Result<(), LineError> {
@@ -178,8 +184,12 @@ impl Reader {
         Ok(())
     }
 
-    pub(super) fn insert(&mut self, line: &mut Line) -> Result<(), LineError> {
-        let Some(chosen) = chosen(line, "-insert", &table::INSERT)? else { return Ok(()) };
+    pub(super) fn insert(
+        &mut self,
+        line: &mut Line,
+        is_user: bool,
+    ) -> Result<InsertSettings, LineError> {
+        let chosen = chosen(line, "-insert", &table::INSERT)?.unwrap_or_default();
         for (prefix, word) in chosen.written() {
             let distributed = ["revisit=", "visits=", "partitions="].contains(&prefix);
             let drawn = distributed.then(|| drawn(word)).transpose()?;
@@ -187,12 +197,14 @@ impl Reader {
                 let what = "Partitions that are written in several visits are not built yet";
                 return Err(LineError::unbuilt(word, what, "Leave visits= out."));
             }
-            self.ignored(
-                &format!("-insert {prefix}"),
-                "no profile is written, rows come one by one",
-            );
+            if !is_user {
+                self.ignored(
+                    &format!("-insert {prefix}"),
+                    "no profile is written, rows come one by one",
+                );
+            }
         }
-        Ok(())
+        if is_user { self.insert_settings(&chosen) } else { Ok(InsertSettings::default()) }
     }
 
     pub(super) fn columns(
@@ -203,6 +215,10 @@ impl Reader {
         /// Beyond, a row would not fit into a frame.
         const SIZE_MAX: i64 = 16 << 20;
         let chosen = chosen(line, "-col", &table::COL)?.unwrap_or_default();
+        let is_user = matches!(command, Command::User(_));
+        if is_user && chosen.written().next().is_some() {
+            self.ignored("-col", "the profile says which columns there are");
+        }
         let (names, count) = names_of(&chosen)?;
         if let Some(Drawn { text, .. }) =
             count.as_ref().filter(|c| c.distribution.constant().is_none())
@@ -222,7 +238,7 @@ impl Reader {
             let what = format!("Invalid value {}; a row is larger than 16 MiB", word.text);
             return Err(LineError::at(word, what, "Write size=FIXED(34)."));
         }
-        if chosen.has("size=") && command.kinds().all(Kind::counts) {
+        if chosen.has("size=") && !is_user && command.kinds().all(Kind::counts) {
             self.ignored("-col size=", "counters have one size");
         }
         let timestamp_us = chosen.get("timestamp=").map(|w| number(w, "timestamp=")).transpose()?;
@@ -231,7 +247,7 @@ impl Reader {
         Ok(Columns { names, count, size, slice, timestamp_us, comparator })
     }
 
-    pub(super) fn errors(&mut self, line: &mut Line) -> Result<Errors, LineError> {
+    pub(super) fn errors(&mut self, line: &mut Line, is_user: bool) -> Result<Errors, LineError> {
         let chosen = chosen(line, "-errors", &table::ERRORS)?.unwrap_or_default();
         let retries = match chosen.get("retries=") {
             Some(word) => match number::<u32>(word, "retries=")? {
@@ -247,7 +263,8 @@ impl Reader {
             ("fail-fast", "the first operation that fails ends the run in any case"),
             ("skip-unsupported-columns", "no profile is written"),
         ] {
-            if chosen.has(prefix) {
+            let used = is_user && prefix == "skip-unsupported-columns";
+            if chosen.has(prefix) && !used {
                 self.ignored(&format!("-errors {prefix}"), why);
             }
         }
@@ -415,6 +432,12 @@ impl Reader {
         command: &Command,
     ) -> Result<Schema, LineError> {
         let there = line.take("-schema");
+        if let (Command::User(_), Some(group)) = (command, &there) {
+            let word = Word { text: group.name.clone(), column: group.column };
+            let what = "-schema can only be provided with predefined operations insert, read, \
+                        etc.; the 'user' command requires a schema yaml instead";
+            return Err(LineError::at(&word, what, "Leave -schema out."));
+        }
         let chosen = there.as_ref().map(|group| select(group, &table::SCHEMA)).transpose()?;
         let chosen = chosen.unwrap_or_default();
         let creates = matches!(command, Command::Single(kind) if kind.writes());

@@ -1,6 +1,9 @@
 //! What a command line is read into.
 
+use super::user::{InsertSettings, User, UserAction, UserOperation};
 use crate::cassandra_stress::distribution::Distribution;
+use crate::cassandra_stress::rows::Order;
+use crate::cassandra_stress::table;
 use std::fmt;
 use std::str::FromStr;
 use units::Credentials;
@@ -76,7 +79,7 @@ impl Kind {
 }
 
 /// The command.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum Command {
     /// One kind of operation.
     Single(Kind),
@@ -87,14 +90,28 @@ pub enum Command {
         /// Operations of a kind in a row, on each thread.
         clustering: Drawn,
     },
+    /// Statements of profiles.
+    User(Box<User>),
+}
+
+/// A kind of operation, as lines and tags show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationType {
+    /// `WRITE`, or the name that a profile gives.
+    pub name: String,
+    /// Whether it changes rows.
+    pub writes: bool,
+    /// Its rows are counted one by one; else it has one.
+    pub counts_rows: bool,
 }
 
 impl Command {
-    /// Its kinds.
+    /// Its kinds; none of a profile's.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
         let (one, several) = match self {
             Self::Single(kind) => (Some(*kind), &[][..]),
             Self::Mixed { ratios, .. } => (None, &ratios[..]),
+            Self::User(_) => (None, &[][..]),
         };
         one.into_iter().chain(several.iter().map(|(kind, _)| *kind))
     }
@@ -105,6 +122,48 @@ impl Command {
         match self {
             Self::Single(kind) => kind.name(),
             Self::Mixed { .. } => "MIXED",
+            Self::User(_) => "USER",
+        }
+    }
+
+    /// What it does, in the order of its plan.
+    #[must_use]
+    pub fn types(&self) -> Vec<OperationType> {
+        let known = |kind: Kind| OperationType {
+            name: kind.name().to_owned(),
+            writes: kind.writes(),
+            counts_rows: false,
+        };
+        match self {
+            Self::Single(_) | Self::Mixed { .. } => self.kinds().map(known).collect(),
+            Self::User(user) => {
+                let of = |operation: &UserOperation| OperationType {
+                    name: operation.name.clone(),
+                    writes: operation.action == UserAction::Insert,
+                    counts_rows: true,
+                };
+                user.operations.iter().map(of).collect()
+            }
+        }
+    }
+
+    /// Whether it both reads and writes.
+    #[must_use]
+    pub fn mixes(&self) -> bool {
+        match self {
+            Self::Single(_) => false,
+            Self::Mixed { .. } => true,
+            Self::User(user) => user.operations.len() > 1,
+        }
+    }
+
+    /// Whether nothing but writes of rows is done: keys come in turn then.
+    #[must_use]
+    pub fn only_writes(&self) -> bool {
+        match self {
+            Self::Single(kind) => kind.writes(),
+            Self::Mixed { .. } => false,
+            Self::User(user) => user.only_inserts(),
         }
     }
 
@@ -115,6 +174,10 @@ impl Command {
             Self::Single(kind) => kind.name().to_owned(),
             Self::Mixed { .. } => {
                 let names: Vec<_> = self.kinds().map(Kind::name).collect();
+                format!("[{}]", names.join(", "))
+            }
+            Self::User(user) => {
+                let names: Vec<_> = user.operations.iter().map(|o| &o.name[..]).collect();
                 format!("[{}]", names.join(", "))
             }
         }
@@ -383,6 +446,10 @@ pub struct Settings {
     pub rate: Rate,
     /// Which seeds.
     pub population: Population,
+    /// In which order the rows of a partition come.
+    pub order: Order,
+    /// How profiles write.
+    pub insert: InsertSettings,
     /// Of the table.
     pub columns: Columns,
     /// Keyspace and table.
@@ -399,4 +466,11 @@ pub struct Settings {
     pub graph: Option<Graph>,
     /// What is understood and has no effect, a sentence each.
     pub notices: Vec<String>,
+}
+
+/// A consistency level in capitals; None of what is none.
+#[must_use]
+pub(super) fn consistency_named(name: &str) -> Option<String> {
+    let name = name.trim().to_uppercase();
+    table::CONSISTENCIES.contains(&&name[..]).then_some(name)
 }

@@ -1,0 +1,289 @@
+//! Profiles of cassandra-stress against the reference target: posts with clustering rows and
+//! queries, counters, time series with batches, every type of column; and what is refused.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod rig;
+
+use rig::{Ended, Home, Serve};
+use std::fs;
+
+const POSTS: &str = r#"
+keyspace: Diary
+keyspace_definition: |
+  CREATE KEYSPACE Diary WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};
+table: entries
+table_definition: |
+  CREATE TABLE entries (
+    writer text, written timeuuid, part int, title text, body text, length bigint,
+    PRIMARY KEY (writer, written, part)
+  ) WITH CLUSTERING ORDER BY (written DESC, part ASC);
+columnspec:
+  - {name: writer, size: gaussian(8..20)}
+  - {name: written, cluster: fixed(5)}
+  - {name: part, cluster: uniform(1..3), population: uniform(1..1M)}
+  - {name: body, size: gaussian(50..400)}
+insert: {batchtype: UNLOGGED}
+queries:
+  latest:
+    cql: select title, written from entries where writer = ? limit 3
+    fields: samerow
+  Whole:
+    cql: select * from entries where writer = ? and written = ? and part = ?;
+    fields: samerow
+  between:
+    cql: select title from entries where writer = ? and written >= ?
+"#;
+
+const COUNTS: &str = r#"
+keyspace: tally
+specname: hits
+keyspace_definition: "CREATE KEYSPACE tally WITH replication = {'class': 'SimpleStrategy',
+  'replication_factor': 1}"
+table: hits
+table_definition: CREATE TABLE hits (page int, hour int, seen counter, PRIMARY KEY (page, hour))
+columnspec:
+  - {name: hour, population: uniform(1..1M), cluster: fixed(4)}
+  - {name: seen, population: fixed(3)}
+insert: {batchtype: COUNTER, partitions: fixed(2)}
+queries: {page: {cql: select * from hits where page = ?, fields: samerow}}
+"#;
+
+const TYPES: &str = r#"
+keyspace: kinds
+keyspace_definition: "CREATE KEYSPACE kinds WITH replication = {'class': 'SimpleStrategy',
+  'replication_factor': 1}"
+table: kinds
+table_definition: |
+  CREATE TABLE kinds (
+    k1 blob, k2 uuid, c1 inet, c2 date, c3 decimal,
+    v1 ascii, v2 bigint, v3 blob, v4 boolean, v5 date, v6 decimal, v7 double, v8 float, v9 inet,
+    w1 int, w2 smallint, w3 text, w4 time, w5 timestamp, w6 timeuuid, w7 tinyint, w8 uuid,
+    w9 varint, x1 list<int>, x2 set<text>, x3 frozen<list<uuid>>, x4 frozen<set<blob>>,
+    PRIMARY KEY ((k1, k2), c1, c2, c3)
+  );
+columnspec:
+  - {name: w4, population: uniform(1..86400000000000)}
+  - {name: c2, cluster: fixed(2)}
+insert: {partitions: uniform(1..4), select: uniform(5..10)/10, row-population: fixed(1)/2}
+queries:
+  row:
+    cql: select * from kinds where k1 = ? and k2 = ? and c1 = ? and c2 = ? and c3 = ?
+    fields: samerow
+"#;
+
+struct Rig {
+    home: Home,
+    serve: Serve,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let home = Home::new();
+        let serve = Serve::start(&home, &[]);
+        for (name, text) in [("posts", POSTS), ("counts", COUNTS), ("types", TYPES)] {
+            fs::write(home.at(&format!("{name}.yaml")), text).unwrap();
+        }
+        Self { home, serve }
+    }
+
+    /// A line, with `-node` and the port of the target behind it.
+    fn stress(&self, line: &str) -> Ended {
+        let port = format!("native={}", self.serve.address.port());
+        let target = ["-node", "127.0.0.1", "-port", &port];
+        let words: Vec<&str> = line.split(' ').collect();
+        self.home.run(&[&["cassandra-stress"], &words[..], &target].concat())
+    }
+
+    /// A line that ends well.
+    fn good(&self, line: &str) -> Ended {
+        let ended = self.stress(line);
+        assert_eq!(ended.status, Some(0), "{line}: {ended:?}");
+        assert!(ended.stdout.trim_end().ends_with("END"), "{line}: {ended:?}");
+        assert_eq!(total(&ended, "Total errors"), 0.0, "{line}: {ended:?}");
+        ended
+    }
+
+    fn cells(&self, query: &str) -> Vec<Vec<Option<Vec<u8>>>> {
+        self.serve.control().query(query).unwrap()
+    }
+
+    fn count(&self, table: &str) -> i64 {
+        let rows = self.cells(&format!("SELECT COUNT(*) FROM {table}"));
+        i64::from_be_bytes(rows[0][0].clone().unwrap()[..].try_into().unwrap())
+    }
+}
+
+/// The first figure behind a label of the results.
+fn total(ended: &Ended, label: &str) -> f64 {
+    let line = ended.stdout.lines().find(|line| line.starts_with(label));
+    let (_, value) = line.unwrap_or_else(|| panic!("{label}: {ended:?}")).split_once(':').unwrap();
+    value.trim().split(' ').next().unwrap().replace(',', "").parse().unwrap()
+}
+
+/// Operations, rows and partitions of a type, from the last of its rows and of the results.
+fn of_type(ended: &Ended, name: &str) -> (f64, f64) {
+    let partitions = ended.stdout.lines().find(|line| line.starts_with("Total partitions"));
+    let (_, each) = partitions.unwrap().split_once('[').unwrap();
+    let each = each.trim_end_matches(']').split(", ").find_map(|part| part.strip_prefix(name));
+    let partitions = each.unwrap().trim_start_matches(": ").replace(',', "").parse().unwrap();
+    let mut rows = ended.stdout.lines().filter(|line| line.starts_with(&format!("{name},")));
+    let ops = rows.next_back().map(|line| line.split(',').nth(1).unwrap().trim().parse().unwrap());
+    (ops.unwrap_or(f64::NAN), partitions)
+}
+
+#[test]
+fn posts_are_written_whole_and_found_by_their_queries() {
+    let rig = Rig::new();
+    let hdr = rig.home.at("user.hdr");
+    let wrote = rig.good(&format!(
+        "user profile=posts.yaml ops(insert=1) n=400 no-warmup -rate threads=16 -log hdrfile={}",
+        hdr.display()
+    ));
+    let order = [
+        "  Type: user",
+        "  Command Ratios: {insert=1.0}",
+        "  Profile File(s): posts.yaml",
+        "Created schema.",
+        "Running [insert] with 16 threads for 400 iteration",
+        "type       total ops,",
+        "total,",
+        "Results:",
+        "Total partitions          :        400 [insert: 400]",
+        "END",
+    ];
+    let mut lines = wrote.stdout.lines();
+    for begin in order {
+        assert!(lines.any(|line| line.starts_with(begin)), "{begin} in {wrote:?}");
+    }
+    // Each seed has a partition of its own, of five dates with one to three parts.
+    let there = rig.count("diary.entries");
+    assert!((2000..=6000).contains(&there), "{there}");
+    let hdr = fs::read_to_string(hdr).unwrap();
+    assert!(hdr.contains("Tag=insert-st,"), "{hdr}");
+    // What a seed gives is there: a row is found by all of its key, and by the key alone.
+    let ask = |ops: &str, seeds: &str| {
+        rig.good(&format!(
+            "user profile=posts.yaml ops({ops}) no-warmup n=900 -rate threads=16 -pop seq={seeds}"
+        ))
+    };
+    let read = ask("whole=1,latest=1,between=1", "1..400");
+    for name in ["whole", "latest", "between"] {
+        let (ops, partitions) = of_type(&read, name);
+        assert!(ops > 100.0 && ops == partitions, "{name}: each finds some: {read:?}");
+    }
+    // Seeds that were not written are not found, and that is no error.
+    let other = ask("whole=1", "5001..5400");
+    assert_eq!(total(&other, "Total partitions"), 0.0, "{other:?}");
+    // Once more is the same rows.
+    rig.good("user profile=posts.yaml ops(insert=1) n=400 no-warmup -rate threads=4");
+    assert_eq!(rig.count("diary.entries"), there);
+    let cut = rig
+        .good("user profile=posts.yaml ops(insert=1) n=10 no-warmup truncate=once -rate threads=1");
+    assert!(cut.stdout.contains("Truncated Diary.entries."), "{cut:?}");
+    assert!((50..=150).contains(&rig.count("diary.entries")));
+}
+
+#[test]
+fn counters_of_several_partitions_are_added_to_in_one_batch() {
+    let rig = Rig::new();
+    let wrote = rig.good("user profile=counts.yaml ops(insert=1) n=200 no-warmup -rate threads=8");
+    // Two partitions in an operation, four rows in each.
+    assert_eq!(total(&wrote, "Total partitions"), 200.0, "{wrote:?}");
+    assert!(wrote.stderr.contains("n= and rates count partitions"), "{wrote:?}");
+    let seen = rig.cells("SELECT seen FROM tally.hits");
+    let seen: Vec<i64> = seen
+        .iter()
+        .map(|row| i64::from_be_bytes(row[0].clone().unwrap()[..].try_into().unwrap()))
+        .collect();
+    assert_eq!((seen.len(), seen.iter().sum::<i64>()), (800, 2400), "each row once, by three");
+    let both = rig.good(
+        "user profile=counts.yaml,posts.yaml ops(hits.page=1,Diary.entries.insert=1,insert=1) \
+         n=400 no-warmup -rate threads=8 -pop seq=1..200",
+    );
+    assert!(both.stdout.contains("Diary.entries.insert,"), "{both:?}");
+    assert!(of_type(&both, "hits.page").1 > 0.0, "{both:?}");
+}
+
+#[test]
+fn every_type_of_column_is_written_and_found_again() {
+    let rig = Rig::new();
+    for mode in ["", " -mode native cql3 protocolVersion=5"] {
+        rig.good(&format!(
+            "user profile=types.yaml ops(insert=1) n=200 no-warmup -rate threads=8{mode}"
+        ));
+        let read = rig.good(&format!(
+            "user profile=types.yaml ops(row=1) n=200 no-warmup -rate threads=8 -pop seq=1..200 \
+             -insert select-ratio=fixed(1)/1{mode}"
+        ));
+        // Half of the rows or more were selected.
+        assert!(total(&read, "Total partitions") > 90.0, "{read:?}");
+    }
+    let row = &rig.cells("SELECT v1, w9, x4 FROM kinds.kinds LIMIT 1")[0];
+    assert!(row[0].is_some() && row[2].is_none(), "the first half of the columns: {row:?}");
+}
+
+#[test]
+fn a_warm_up_and_a_rate_are_as_of_other_commands() {
+    let rig = Rig::new();
+    let ended = rig.good(
+        "user profile=posts.yaml ops(insert=1,latest=2) duration=2s -rate threads=32 fixed=500/s \
+         -pop seq=1..1000",
+    );
+    assert!(ended.stdout.contains("Warming up insert with 50000 iterations..."), "{ended:?}");
+    let rate = total(&ended, "Op rate");
+    assert!((400.0..=520.0).contains(&rate), "{ended:?}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_reason() {
+    let rig = Rig::new();
+    let odd = POSTS.replace("limit 3", "limit ?").replace("Diary", "odd");
+    fs::write(rig.home.at("limit.yaml"), odd).unwrap();
+    fs::write(rig.home.at("no.yaml"), POSTS.replace("size: gaussian(8..20)", "width: 4")).unwrap();
+    for (line, status, said) in [
+        ("user profile=none.yaml ops(insert=1)", 1, "Cannot read the profile none.yaml"),
+        ("user profile=no.yaml ops(insert=1)", 1, "has no option 'width'"),
+        ("user profile=posts.yaml ops(inset=1)", 1, "No query defined with name inset"),
+        ("user profile=posts.yaml ops(validate=1)", 2, "validate is not built"),
+        ("user profile=https://host/posts.yaml ops(insert=1)", 2, "not fetched"),
+        ("user profile=limit.yaml ops(latest=1) n=5 no-warmup -rate threads=1", 2, "[limit]"),
+    ] {
+        let ended = rig.stress(line);
+        assert_eq!(ended.status, Some(status), "{line}: {ended:?}");
+        assert!((ended.stdout.clone() + &ended.stderr).contains(said), "{line}: {ended:?}");
+    }
+    let explained = rig.home.run(&[
+        "explain",
+        "cassandra-stress",
+        "user",
+        "profile=posts.yaml",
+        "ops(insert=1,between=1)",
+        "n=100",
+    ]);
+    for text in
+        ["CREATE TABLE entries (", "UPDATE Diary.entries SET body = ?", "from Diary.entries"]
+    {
+        assert!(explained.stdout.contains(text), "{text} in {explained:?}");
+    }
+}
+
+#[test]
+fn a_profile_runs_as_our_own_workload() {
+    let rig = Rig::new();
+    let workload = "cassandra-stress:user profile=posts.yaml ops(insert=1,latest=3)";
+    let load = ["--records", "1k", "--ops", "3k", "--warm", "0s", "--threads", "8"];
+    let own = rig.home.summary(&[&["run", workload], &load[..]].concat());
+    assert_eq!((&own.workload[..], own.ops, own.errors), ("cassandra-stress:user", 3000, 0));
+    let names: Vec<_> = own.latency_us.keys().map(String::as_str).collect();
+    assert_eq!(names, ["insert", "latest"]);
+    let target = rig.serve.target();
+    let line = [&["run", workload, "--target", &target], &load[..]].concat();
+    assert_eq!(rig.home.summary(&line).errors, 0);
+    // Its table is there now, and is not wideload's.
+    let again = rig.home.run(&line);
+    assert_eq!(again.status, Some(2), "{again:?}");
+    assert!(again.stderr.contains("--write-into-existing"), "{again:?}");
+    let line = [&line[..], &["--write-into-existing"]].concat();
+    assert_eq!(rig.home.summary(&line).errors, 0);
+}

@@ -1,0 +1,318 @@
+//! The command `user`: profiles, and which of their statements are executed how often.
+//!
+//! Source: cassandra-stress, `settings/SettingsCommandUser.java`, `SettingsInsert.java`.
+
+use super::{Asked, Command, Drawn, Population, Reader, Settings, drawn, types::consistency_named};
+use crate::cassandra_stress::distribution::{Distribution, Ratio};
+use crate::cassandra_stress::line::{Group, Line, LineError, Word};
+use crate::cassandra_stress::options::{parts, select};
+use crate::cassandra_stress::profile::{BatchType, Profile, Table};
+use crate::cassandra_stress::table;
+use crate::tables::stored_name;
+
+/// Opens a file that a line names; an error in words.
+pub type Files<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+/// What the command `user` does.
+#[derive(Debug, Clone)]
+pub struct User {
+    /// `profile=`, as written.
+    pub files: String,
+    /// By file.
+    pub specs: Vec<Spec>,
+    /// In the order of the line.
+    pub operations: Vec<UserOperation>,
+    /// Operations of a kind in a row, on each thread.
+    pub clustering: Drawn,
+}
+
+/// A profile, and the generators of its table.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// As read.
+    pub profile: Profile,
+    /// Its table's columns.
+    pub table: Table,
+}
+
+/// One of the operations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UserOperation {
+    /// As written: what lines and tags show.
+    pub name: String,
+    /// As written.
+    pub weight: f64,
+    /// Index of its profile.
+    pub spec: usize,
+    /// What it does.
+    pub action: UserAction,
+}
+
+/// What an operation does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UserAction {
+    /// Writes rows.
+    Insert,
+    /// A query of the profile, by its name in small letters.
+    Query(String),
+}
+
+/// The group `-insert`, which goes before what profiles say.
+#[derive(Debug, Clone, Default)]
+pub struct InsertSettings {
+    /// Partitions of an operation.
+    pub partitions: Option<Distribution>,
+    /// Share of a partition's rows.
+    pub select: Option<Ratio>,
+    /// Share of a row's values.
+    pub row_population: Option<Ratio>,
+    /// Kind of the batch.
+    pub batch_type: Option<BatchType>,
+    /// Level, in capitals.
+    pub consistency: Option<String>,
+    /// Level of conditions, in capitals.
+    pub serial_consistency: Option<String>,
+}
+
+impl User {
+    /// Whether nothing is asked for.
+    #[must_use]
+    pub fn only_inserts(&self) -> bool {
+        self.operations.iter().all(|operation| operation.action == UserAction::Insert)
+    }
+}
+
+impl Reader {
+    pub(super) fn user(
+        mut self,
+        command: &Group,
+        line: Line,
+        files: Files<'_>,
+    ) -> Result<Asked, LineError> {
+        let chosen = select(command, &table::PROFILES)?;
+        let here = Word { text: String::new(), column: command.column };
+        let Some(word) = chosen.get("profile=") else {
+            let what = "Must specify a profile";
+            return Err(LineError::at(&here, what, "Write profile=FILE, with the tables in it."));
+        };
+        let skips = line.groups.iter().filter(|group| group.name == "-errors").any(|group| {
+            group.words.iter().any(|w| w.text.eq_ignore_ascii_case("skip-unsupported-columns"))
+        });
+        let mut specs: Vec<Spec> = Vec::new();
+        for file in word.text.split(',') {
+            let spec = self.spec(file, word, skips, files)?;
+            if specs.iter().any(|other| other.profile.spec_name == spec.profile.spec_name) {
+                let what = "Must only specify a single YAML file per table (including keyspace \
+                            qualifier)";
+                let cure = "Give one of the profiles another specname.";
+                return Err(LineError::at(word, what, cure));
+            }
+            specs.push(spec);
+        }
+        let none = || {
+            let what = "Must specify at least one command with a non-zero ratio";
+            LineError::at(&here, what, "Write ops(insert=1), or names of the profile's queries.")
+        };
+        let word = chosen.get("ops").ok_or_else(none)?;
+        let given = parts("ops", word, &[], true)?.unwrap_or_default();
+        let mut operations = Vec::new();
+        for (name, value) in given {
+            let weight: f64 = value.text.parse().unwrap_or(f64::NAN);
+            if !weight.is_finite() || weight < 0.0 {
+                let what = format!("Invalid ops specification: {name}={}", value.text);
+                return Err(LineError::at(&value, what, "Write a number, as in ops(insert=1)."));
+            }
+            if weight > 0.0 {
+                let (spec, action) = action(&specs, &name, &value)?;
+                operations.push(UserOperation { name, weight, spec, action });
+            }
+        }
+        if operations.is_empty() {
+            return Err(none());
+        }
+        let default = Word { text: "GAUSSIAN(1..10)".to_owned(), column: command.column };
+        let word = chosen.get("clustering=").unwrap_or(&default);
+        let clustering = drawn(word)?;
+        if clustering.distribution.max() < 1 {
+            let what = "A run of operations of one kind must have some";
+            return Err(LineError::at(word, what, "Write clustering=FIXED(1) or more."));
+        }
+        let files = chosen.get("profile=").map_or(String::new(), |word| word.text.clone());
+        for word in ["add=", "keysize="] {
+            if chosen.has(word) {
+                self.ignored(word, "the profile says what rows hold");
+            }
+        }
+        let user = User { files, specs, operations, clustering };
+        self.run(Command::User(Box::new(user)), &chosen, line)
+    }
+
+    /// A profile of the list.
+    fn spec(
+        &mut self,
+        file: &str,
+        word: &Word,
+        skips: bool,
+        files: Files<'_>,
+    ) -> Result<Spec, LineError> {
+        let scheme = file.split_once("://").map(|(scheme, _)| scheme);
+        if scheme.is_some_and(|scheme| !scheme.eq_ignore_ascii_case("file")) {
+            let what = format!("Profiles of other hosts are not fetched: {file}");
+            return Err(LineError::unbuilt(word, what, "Fetch it, and name the local file."));
+        }
+        let path = file.split_once("://").map_or(file, |(_, path)| path);
+        let text = files(path).map_err(|why| {
+            LineError::at(word, format!("Cannot read the profile {path}: {why}"), "Is it there?")
+        })?;
+        let failed = |error: &dyn std::fmt::Display| {
+            LineError::at(word, format!("Profile {path}: {error}"), "")
+        };
+        let profile = Profile::parse(&text).map_err(|error| failed(&error))?;
+        let Some(definition) = &profile.definition else {
+            let what = format!("Profile {path} has no table_definition");
+            let cure = "Its columns are not read from the database yet: put CREATE TABLE into it.";
+            return Err(LineError::unbuilt(word, what, cure));
+        };
+        if definition.keyspace.as_ref().is_some_and(|name| *name != stored_name(&profile.keyspace))
+        {
+            let what =
+                format!("Profile {path}: table_definition makes a table of another keyspace");
+            return Err(LineError::at(word, what, "Make it the same as keyspace."));
+        }
+        let insert = &profile.insert;
+        if insert.condition.as_ref().is_some_and(|condition| condition.contains('?')) {
+            let what = format!("Profile {path}: a condition with values to bind is not built yet");
+            return Err(LineError::unbuilt(word, what, "Write its values into it."));
+        }
+        let asked = profile.queries.values();
+        let levels = asked.flat_map(|q| [&q.consistency, &q.serial_consistency]);
+        for level in levels.chain([&insert.consistency, &insert.serial_consistency]).flatten() {
+            if consistency_named(level).is_none() {
+                let what = format!("Profile {path}: there is no consistency level {level}");
+                return Err(LineError::at(word, what, "Write one like LOCAL_ONE or QUORUM."));
+            }
+        }
+        let table = profile.table(definition, skips).map_err(|error| failed(&error))?;
+        for name in &table.unused {
+            self.notices
+                .push(format!("{path}: columnspec of '{name}' has no column of the table."));
+        }
+        for name in &table.skipped {
+            self.notices.push(format!("{path}: column '{name}' is left out, by its type."));
+        }
+        Ok(Spec { profile, table })
+    }
+
+    pub(super) fn insert_settings(
+        &mut self,
+        chosen: &super::Chosen,
+    ) -> Result<InsertSettings, LineError> {
+        let ratio = |prefix: &str| match chosen.get(prefix) {
+            None => Ok(None),
+            Some(word) => Ratio::parse(&word.text).map(Some).map_err(|error| {
+                let what = format!("Invalid ratio definition: {}", word.text);
+                LineError::at(word, what, format!("Here: {}.", error.problem))
+            }),
+        };
+        let upper = |prefix: &str| chosen.get(prefix).map(|word| word.text.to_uppercase());
+        if chosen.has("revisit=") {
+            self.ignored("-insert revisit=", "no partition is written in several visits");
+        }
+        Ok(InsertSettings {
+            partitions: match chosen.get("partitions=") {
+                Some(word) => Some(drawn(word)?.distribution),
+                None => None,
+            },
+            select: ratio("select-ratio=")?,
+            row_population: ratio("row-population-ratio=")?,
+            batch_type: upper("batchtype=").and_then(|name| BatchType::named(&name)),
+            consistency: upper("cl="),
+            serial_consistency: upper("serial-cl="),
+        })
+    }
+}
+
+/// What an operation of that name is, of which profile. `word` stands behind the name.
+fn action(specs: &[Spec], name: &str, word: &Word) -> Result<(usize, UserAction), LineError> {
+    let at = |what: String, cure: String| Err(LineError::at(word, what, cure));
+    let (index, command) = match name.rsplit_once('.') {
+        None => (0, name),
+        Some((spec, command)) => {
+            match specs.iter().position(|known| known.profile.spec_name == spec) {
+                Some(index) => (index, command),
+                None => {
+                    let known: Vec<_> = specs.iter().map(|s| &s.profile.spec_name[..]).collect();
+                    let what =
+                        format!("Op name {name} contains an invalid profile specname: {spec}");
+                    return at(what, format!("Profiles are {}.", known.join(", ")));
+                }
+            }
+        }
+    };
+    let profile = &specs[index].profile;
+    let lower = command.to_lowercase();
+    if lower == "insert" {
+        return Ok((index, UserAction::Insert));
+    }
+    let unbuilt = |what: &str, cure: &str| Err(LineError::unbuilt(word, what, cure));
+    if lower == "validate" {
+        let cure = "Ask with a query of the profile.";
+        return unbuilt("The operation validate is not built yet", cure);
+    }
+    if profile.token_range_queries.contains_key(command) {
+        let cure = "Ask with a query of the profile.";
+        return unbuilt("Queries over token ranges are not built yet", cure);
+    }
+    if profile.queries.contains_key(&lower) {
+        return Ok((index, UserAction::Query(lower)));
+    }
+    let known: Vec<_> = profile.queries.keys().map(|name| &name[..]).collect();
+    at(
+        format!("No query defined with name {lower}"),
+        format!("The profile has insert and {}.", known.join(", ")),
+    )
+}
+
+/// What can only be said of all settings together.
+pub(super) fn check(settings: &mut Settings) -> Result<(), LineError> {
+    let Some(user) = settings.user() else { return Ok(()) };
+    let (rows, refused) = settings.rows_written_max();
+    if refused {
+        let what = format!(
+            "ERROR: You have defined a workload that generates batches with more than 65k rows \
+             ({rows:.0}), but have required the use of LOGGED batches. There is a 65k row limit on \
+             a single batch."
+        );
+        return Err(LineError::anywhere(what, "Give the insert a smaller select or partitions."));
+    }
+    let behind = matches!(&settings.population, Population::Sequence { lookback: Some(_), .. });
+    let several = user.operations.iter().any(|operation| {
+        let insert = &user.specs[operation.spec].profile.insert;
+        let partitions = settings.insert.partitions.as_ref().or(insert.partitions.as_ref());
+        let one = partitions.is_none_or(|partitions| partitions.constant() == Some(1));
+        operation.action == UserAction::Insert && !one
+    });
+    if behind && several {
+        let what = "Several partitions in an operation and read-lookback= together are not built";
+        let error = LineError::anywhere(what, "Write partitions=fixed(1), or no read-lookback=.");
+        return Err(LineError { unbuilt: true, ..error });
+    }
+    if rows > 65_535.0 {
+        let text = "An operation of more than 65535 rows, or more than 16 MiB of them, fails: the \
+                    original cuts it into several batches.";
+        settings.notices.push(text.to_owned());
+    }
+    if several {
+        let mean = settings.partitions_mean();
+        let text = format!(
+            "n= and rates count partitions: an operation has {mean:.1} on average, and as many \
+             operations are done as have so many together."
+        );
+        settings.notices.push(text);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "user_tests.rs"]
+mod tests;
