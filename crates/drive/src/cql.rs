@@ -358,17 +358,18 @@ impl Encoder {
         frame.finish(stream)
     }
 
-    /// As [`Self::encode`], of a plan over tables; also the rows that the frame writes. None when
-    /// the plan has no tables.
+    /// As [`Self::encode`], of a plan over tables; also the rows that the frame writes.
     #[inline]
     pub(crate) fn encode_rows(
         &self,
         statement: usize,
         draw: &Draw,
         into: (i16, &mut RowScratch, &mut [u8]),
-    ) -> Option<Result<(usize, u32), Unsendable>> {
-        let (rows, tables) = self.rows.as_ref().zip(self.plan.tables.as_ref())?;
-        Some(rows.encode(&self.plan, tables, statement, draw, into))
+    ) -> Result<(usize, u32), Unsendable> {
+        match (&self.rows, &self.plan.tables) {
+            (Some(rows), Some(tables)) => rows.encode(&self.plan, tables, statement, draw, into),
+            _ => Err(Unsendable::Empty),
+        }
     }
 
     /// Whether its statements are over tables: what they answer is theirs.

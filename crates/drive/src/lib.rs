@@ -9,6 +9,7 @@ mod answers;
 mod connection;
 mod control;
 mod cql;
+mod ending;
 mod exchange;
 mod framed;
 mod handshake;

@@ -15,7 +15,7 @@ use crate::links::Links;
 use crate::operations::Operations;
 use crate::roster::Roster;
 use crate::router::Router;
-use crate::rows::{RowScratch, Unsendable};
+use crate::rows::RowScratch;
 use crate::run::{Health, Setup};
 use crate::slots::Slot;
 use crate::source::{Due, Window};
@@ -33,11 +33,9 @@ const BURST_MAX: u32 = 16;
 /// How long before an operation is due a worker stops sleeping and polls.
 const SPIN: Nanos = Nanos::from_micros(100);
 /// No sleep is longer, so that a request to stop is seen.
-const SLEEP_MAX: Nanos = Nanos::from_millis(100);
+pub(crate) const SLEEP_MAX: Nanos = Nanos::from_millis(100);
 /// Between looks at a horizon that keeps what is due from being begun.
 const HOLD: Nanos = Nanos::from_millis(1);
-/// After a request to stop, answers are waited for no longer than this.
-const STOP_DRAIN_MAX: Nanos = Nanos::from_secs(2);
 
 pub(crate) struct Worker<R: Ring, W: Witness> {
     pub(crate) setup: Arc<Setup>,
@@ -60,8 +58,8 @@ pub(crate) struct Worker<R: Ring, W: Witness> {
     pub(crate) window: Window,
     /// Tells where the window starts.
     horizon: Arc<Horizon>,
-    warm: Sampler,
-    measured: Sampler,
+    pub(crate) warm: Sampler,
+    pub(crate) measured: Sampler,
     /// Those that [`Self::expire`] ends; kept for its memory.
     overdue: Vec<u32>,
     /// The text of the key at hand.
@@ -82,9 +80,9 @@ pub(crate) struct Worker<R: Ring, W: Witness> {
     /// When `health` was told last.
     told: Nanos,
     /// Nothing is sent any more.
-    cut_off: bool,
+    pub(crate) cut_off: bool,
     /// From when on nothing is waited for any more; set when no operation is left to begin.
-    deadline: Option<Nanos>,
+    pub(crate) deadline: Option<Nanos>,
 }
 
 /// All of them, of hosts that have not left: the run begins when they have been established.
@@ -184,7 +182,9 @@ impl<R: Ring, W: Witness> Worker<R, W> {
                 self.stop(now);
             }
             self.issue(now);
-            self.drop_unsendable(now);
+            while let Some(index) = self.unsendable.pop() {
+                self.operations.finish(index, now, Outcome::Error);
+            }
             self.flush();
             self.expire(now);
             self.mend_connections(now);
@@ -375,16 +375,14 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             Some(scratch) => {
                 let into = (stream, scratch, out);
                 match self.setup.encoder.encode_rows(statement, &slot.draw, into) {
-                    Some(Ok((size, rows))) => {
+                    Ok((size, rows)) => {
                         slot.rows = rows;
                         size
                     }
-                    failed => {
-                        let why = failed.and_then(Result::err).unwrap_or(Unsendable::Empty);
+                    Err(why) => {
                         connection.streams.answered(stream);
                         self.setup.first_error.get_or_init(|| why.to_string());
-                        self.unsendable.push(index);
-                        return;
+                        return self.unsendable.push(index);
                     }
                 }
             }
@@ -394,14 +392,6 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         if !connection.dirty {
             connection.dirty = true;
             self.dirty.push(connection_index);
-        }
-    }
-
-    /// Ends operations that have no frame.
-    #[inline]
-    fn drop_unsendable(&mut self, now: Nanos) {
-        while let Some(index) = self.unsendable.pop() {
-            self.operations.finish(index, now, Outcome::Error);
         }
     }
 
@@ -537,76 +527,5 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         self.operations.tally.usage.spin += clock::thread_cpu().since(cpu);
         self.operations.tally.usage.spin_syscalls += self.ring.syscalls().total() - syscalls;
         Ok(())
-    }
-
-    /// Nothing begins any more; what is in flight gets a moment.
-    fn stop(&mut self, now: Nanos) {
-        if self.deadline.is_none_or(|deadline| deadline > now + STOP_DRAIN_MAX) {
-            self.operations.source.cut(now);
-            self.cut_off = true;
-            self.deadline = Some(now + STOP_DRAIN_MAX.min(self.setup.timeout));
-        }
-    }
-
-    /// Whether the worker is done: nothing left to begin and nothing in flight, or its time is
-    /// over.
-    fn over(&mut self, now: Nanos) -> bool {
-        if self.deadline.is_none() {
-            // What is due and unsent gets the length of the timeout behind the end of the window.
-            match self.window.end {
-                Some(end) if now >= end => self.deadline = Some(end + self.setup.timeout),
-                _ => {}
-            }
-        }
-        if self.deadline.is_some_and(|deadline| now >= deadline) {
-            if self.cut_off {
-                return true;
-            }
-            // What was sent in the drain has its own timeout still to wait for.
-            self.cut_off = true;
-            self.deadline = Some(now + self.setup.timeout + SLEEP_MAX);
-            self.abandon_unsent(now);
-        }
-        self.operations.slots.len() == 0
-            && self.operations.source.next().is_none()
-            && !self.operations.source.is_held()
-    }
-
-    /// Gives up what is in flight, of a run that was stopped.
-    fn abandon(&mut self, now: Nanos) {
-        for index in 0..self.connections.len() {
-            let slots: Vec<u32> = self.connections[index].streams.slots().collect();
-            slots.into_iter().for_each(|slot| self.abandon_one(slot, now));
-        }
-        self.abandon_unsent(now);
-    }
-
-    /// Counts what was due and never sent, and what waits for its next attempt.
-    fn abandon_unsent(&mut self, now: Nanos) {
-        self.operations.resend.extend(self.operations.paused.drain(..).map(|(_, slot)| slot));
-        while let Some(slot) = self.operations.resend.pop_front() {
-            self.abandon_one(slot, now);
-        }
-        if !self.operations.source.is_open() {
-            return;
-        }
-        while let Some(due) = self.operations.source.due(now) {
-            let sampler = if due.measured { &mut self.measured } else { &mut self.warm };
-            let Some(draw) = sampler.draw() else { return };
-            self.operations.source.take(&due);
-            self.operations.conclude(
-                &Slot::unsent(due.scheduled, draw, due.measured),
-                now,
-                Outcome::NotSent,
-            );
-        }
-    }
-
-    fn abandon_one(&mut self, slot: u32, now: Nanos) {
-        let outcome = match self.operations.slots.get(slot).first_sent {
-            Nanos::ZERO => Outcome::NotSent,
-            _ => Outcome::ClientTimeout,
-        };
-        self.operations.finish(slot, now, outcome);
     }
 }

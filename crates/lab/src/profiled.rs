@@ -37,8 +37,8 @@ pub(crate) fn create(tables: &Tables, admin: &Admin, live: &mut dyn Live) -> Res
     Ok(())
 }
 
-/// As [`create`], for a run of wideload's own. These tables carry no marker: to write to one that is
-/// there takes a word of the user.
+/// As [`create`], for a run of wideload's own. These tables carry no marker: to write to one that
+/// is there takes a word of the user.
 pub(crate) fn create_for_run(
     trial: &Trial,
     admin: &Admin,

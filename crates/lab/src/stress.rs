@@ -60,6 +60,10 @@ pub fn run(
         Some(path) => Some(BufWriter::new(created(Path::new(path))?)),
         None => None,
     };
+    // Told before anything is measured for it.
+    if let Some(graph) = &settings.graph {
+        units::create_unwaiting(Path::new(&graph.file)).map_err(graph_failed(&graph.file))?;
+    }
     let out: &mut dyn Write = match &mut file {
         Some(file) => file,
         None => out,
@@ -113,7 +117,7 @@ pub fn explain(settings: &Settings, client: &Client) -> Result<String, LabError>
 }
 
 fn created(path: &Path) -> Result<File, LabError> {
-    File::create(path).map_err(|source| LabError::NamedFile {
+    units::create_unwaiting(path).map_err(|source| LabError::NamedFile {
         what: "write the log into",
         path: path.to_owned(),
         source,
@@ -205,6 +209,10 @@ impl Command<'_> {
             let Some(measured) = measured.filter(|_| done.success) else { break };
             results.push((threads, measured));
             if stepped && !self.goes_on(&results, &steps, sink) {
+                // In the pause no trial was there to be interrupted.
+                let stopped = self.stop.load(Ordering::Relaxed) && results.len() < steps.len();
+                done.interrupted |= stopped;
+                done.success &= !stopped;
                 break;
             }
         }
@@ -305,13 +313,19 @@ impl Command<'_> {
     /// A copy of the report where `-graph file=` wants one.
     fn graph(&self, report: &Path) -> Result<(), LabError> {
         let Some(graph) = &self.settings.graph else { return Ok(()) };
-        let path = PathBuf::from(&graph.file);
-        let copy = || std::fs::copy(report, &path).map(drop);
-        copy().map_err(|source| LabError::NamedFile {
-            what: "write the report into",
-            path: path.clone(),
-            source,
-        })
+        let copy = || {
+            let mut report = File::open(report)?;
+            io::copy(&mut report, &mut units::create_unwaiting(Path::new(&graph.file))?).map(drop)
+        };
+        copy().map_err(graph_failed(&graph.file))
+    }
+}
+
+fn graph_failed(path: &str) -> impl FnOnce(io::Error) -> LabError + '_ {
+    move |source| LabError::NamedFile {
+        what: "write the report into",
+        path: PathBuf::from(path),
+        source,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::engine::{Engine, Storage};
 use crate::error::{CqlError, invalid, undefined};
 use crate::options::{TableOptions, keyspace_options, replicas};
 use crate::order::is_ordered;
+use crate::schema_file;
 use crate::store::TableStore;
 use crate::system_tables as system;
 use crate::types::DataType;
@@ -29,18 +30,30 @@ pub(crate) struct Outcome {
     /// None: nothing changed.
     pub(crate) change: Option<SchemaChange>,
     pub(crate) warnings: Vec<String>,
+    /// Tables whose rows are freed when the schema knows them no more.
+    dropped: Vec<Arc<Table>>,
+}
+
+/// What a table on disk is known by.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) id: [u8; 16],
+    /// Of its rows' place.
+    pub(crate) number: u64,
+    /// Names and ids of the columns beyond the key.
+    pub(crate) columns: Vec<(String, u16)>,
 }
 
 impl Outcome {
     fn keyspace(change: &'static str, keyspace: &str) -> Self {
         let change = SchemaChange { change, keyspace: keyspace.to_owned(), object: None };
-        Self { change: Some(change), warnings: Vec::new() }
+        Self { change: Some(change), ..Self::default() }
     }
 
     fn table(change: &'static str, keyspace: &str, table: &str) -> Self {
         let object = Some(("TABLE", table.to_owned()));
         let change = SchemaChange { change, keyspace: keyspace.to_owned(), object };
-        Self { change: Some(change), warnings: Vec::new() }
+        Self { change: Some(change), ..Self::default() }
     }
 }
 
@@ -55,7 +68,28 @@ pub(crate) fn change(
     used: Option<&str>,
 ) -> Result<Outcome, CqlError> {
     let _changing = engine.change();
-    let outcome = match statement {
+    let outcome = apply(engine, statement, used)?;
+    if let Some(change) = &outcome.change {
+        system::renew_schema_version(engine)?;
+        if let Some(disk) = &engine.disk {
+            disk.save_schema(&schema_file::text(&engine.schema()));
+        }
+        outcome.dropped.iter().for_each(|table| discard(table));
+        engine.events.publish(change);
+    }
+    Ok(outcome)
+}
+
+/// Changes the catalog and what the schema tables say of it, and tells nobody.
+///
+/// # Errors
+/// As [`change`].
+pub(crate) fn apply(
+    engine: &Engine,
+    statement: &Statement,
+    used: Option<&str>,
+) -> Result<Outcome, CqlError> {
+    Ok(match statement {
         Statement::CreateKeyspace { name, if_not_exists, options } => {
             create_keyspace(engine, name, *if_not_exists, options)?
         }
@@ -70,12 +104,7 @@ pub(crate) fn change(
             Outcome::default()
         }
         _ => return Err(invalid("not a schema statement")),
-    };
-    if let Some(change) = &outcome.change {
-        system::renew_schema_version(engine)?;
-        engine.events.publish(change);
-    }
-    Ok(outcome)
+    })
 }
 
 /// Refuses changes of the system keyspaces.
@@ -162,9 +191,10 @@ fn drop_keyspace(engine: &Engine, name: &str, if_exists: bool) -> Result<Outcome
     let removed = engine.schema_mut().keyspaces.remove(name);
     match removed {
         Some(keyspace) => {
-            keyspace.tables.values().for_each(|table| discard(table));
+            keyspace.tables.values().for_each(|table| table.retire());
             system::remove_keyspace(engine, name)?;
-            Ok(Outcome::keyspace("DROPPED", name))
+            let dropped = keyspace.tables.into_values().collect();
+            Ok(Outcome { dropped, ..Outcome::keyspace("DROPPED", name) })
         }
         None if if_exists => Ok(Outcome::default()),
         None => Err(CqlError::Config(format!(
@@ -199,7 +229,7 @@ fn create_table(
             return Err(invalid(format!("there are {TABLES_MAX} tables: drop one first")));
         }
     }
-    let table = Arc::new(build_table(engine, keyspace, create)?);
+    let table = Arc::new(build_table(engine, keyspace, create, None)?);
     system::put_table(engine, &table)?;
     if let Some(keyspace) = engine.schema_mut().keyspaces.get_mut(keyspace) {
         keyspace.tables.insert(name.clone(), table);
@@ -207,7 +237,7 @@ fn create_table(
     Ok(Outcome::table("CREATED", keyspace, name))
 }
 
-/// Makes a table of its definition.
+/// Makes a table of its definition, over the rows that are `kept`.
 ///
 /// # Errors
 /// [`CqlError`] when the definition is not sound.
@@ -215,6 +245,7 @@ pub(crate) fn build_table(
     engine: &Engine,
     keyspace: &str,
     create: &CreateTable,
+    kept: Option<&Kept>,
 ) -> Result<Table, CqlError> {
     let mut columns = Vec::with_capacity(create.columns.len());
     for (n, definition) in create.columns.iter().enumerate() {
@@ -227,6 +258,9 @@ pub(crate) fn build_table(
     let mut options = TableOptions::new();
     options.apply(&create.options)?;
     number(&mut columns);
+    if let Some(kept) = kept {
+        renumber(&mut columns, kept)?;
+    }
     let counters = |c: &&Column| c.data_type.kind == ColumnType::Counter;
     let counter = columns.iter().find(counters);
     let other =
@@ -240,9 +274,15 @@ pub(crate) fn build_table(
     let clustered = !create.clustering.is_empty();
     let is_system = system::KEYSPACES.contains(&keyspace);
     let shard_bits = if is_system { 0 } else { SHARD_BITS };
-    let store = Arc::new(TableStore::new(clustered, shard_bits, Arc::clone(&engine.memory)));
+    let mut store = TableStore::new(clustered, shard_bits, Arc::clone(&engine.memory));
+    if let Some(disk) = engine.disk.as_ref().filter(|_| !is_system) {
+        let number = kept.map_or_else(|| disk.new_number(), |kept| kept.number);
+        store = store.on_disk(disk.table(number));
+    }
+    let store = Arc::new(store);
     let is_mock = !is_system && engine.config.storage == Storage::Null;
-    let id = engine.generator.timeuuid(engine.now_us());
+    let new_id = || engine.generator.timeuuid(engine.now_us());
+    let id = kept.map_or_else(new_id, |kept| kept.id);
     Ok(Table::new((keyspace, &create.table.name), id, columns, options, store, is_mock))
 }
 
@@ -253,6 +293,16 @@ fn number(columns: &mut [Column]) {
     for (id, column) in (0..).zip(cells) {
         column.id = id;
     }
+}
+
+/// Gives the columns beyond the key the ids that their cells have.
+fn renumber(columns: &mut [Column], kept: &Kept) -> Result<(), CqlError> {
+    let cells = columns.iter_mut().filter(|c| matches!(c.role, Role::Static | Role::Regular));
+    for column in cells {
+        let known = kept.columns.iter().find(|(name, _)| *name == column.name);
+        column.id = known.ok_or_else(|| undefined(&column.name))?.1;
+    }
+    Ok(())
 }
 
 fn column(create: &CreateTable, definition: &ColumnDefinition) -> Result<Column, CqlError> {
@@ -403,9 +453,10 @@ fn drop_table(
     };
     match removed {
         Some(table) => {
-            discard(&table);
+            table.retire();
             system::remove_table(engine, keyspace, &name.name)?;
-            Ok(Outcome::table("DROPPED", keyspace, &name.name))
+            let outcome = Outcome::table("DROPPED", keyspace, &name.name);
+            Ok(Outcome { dropped: vec![table], ..outcome })
         }
         None if if_exists => Ok(Outcome::default()),
         None => Err(invalid(format!(
@@ -416,9 +467,10 @@ fn drop_table(
     }
 }
 
-/// Retires a dropped table and frees its rows at once, although prepared statements may still hold
-/// on to it.
+/// Frees the rows of a dropped table at once, although prepared statements may still hold on to it.
 fn discard(table: &Table) {
-    table.retire();
-    table.store.truncate();
+    match table.store.lsm() {
+        Some(lsm) => lsm.delete(),
+        None => table.store.truncate(),
+    }
 }

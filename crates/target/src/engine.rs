@@ -9,7 +9,8 @@ use crate::expr::Context;
 use crate::faults::{FaultPlan, Faults};
 use crate::plan::{Compiled, Plan, PreparedId, compile, prepared_id};
 use crate::read::Form;
-use crate::store::Memory;
+use crate::schema_file;
+use crate::store::{Disk, LsmOptions, Memory, StoreError};
 use crate::system_tables;
 use crate::uuid::Generator;
 use crate::write::seconds;
@@ -17,16 +18,42 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use thiserror::Error;
 use units::Bytes;
 
 /// What becomes of rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Storage {
     /// Rows are kept in memory.
     #[default]
     Memory,
     /// A mock: writes are answered without being done, reads by a canned row.
     Null,
+    /// Rows are kept on disk: what was acknowledged is there again after a restart.
+    Lsm(LsmOptions),
+}
+
+impl Storage {
+    /// As on the command line.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Null => "null",
+            Self::Lsm(_) => "lsm",
+        }
+    }
+}
+
+/// Why there is no engine.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// The system tables cannot be made.
+    #[error("cannot make the system tables: {0}; this is a defect of the reference target")]
+    SystemTables(#[from] CqlError),
+    /// The directory cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Where the time comes from.
@@ -78,6 +105,8 @@ pub struct Engine {
     changing: Mutex<()>,
     prepared: RwLock<PreparedStatements>,
     pub(crate) memory: Arc<Memory>,
+    /// None when rows are not on disk.
+    pub(crate) disk: Option<Arc<Disk>>,
     pub(crate) generator: Generator,
     pub(crate) list_sequence: AtomicI64,
     last_timestamp_us: AtomicI64,
@@ -95,18 +124,24 @@ struct PreparedStatements {
 }
 
 impl Engine {
-    /// An engine with its system tables.
+    /// An engine with its system tables, and with what its directory holds.
     ///
     /// # Errors
-    /// [`CqlError`] when the system tables cannot be made, which is a defect.
-    pub fn new(config: EngineConfig) -> Result<Self, CqlError> {
+    /// [`EngineError`] when the directory cannot be used, or the system tables cannot be made,
+    /// which is a defect.
+    pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
         let faults = config.faults.are_any().then(|| config.faults.clone());
+        let disk = match &config.storage {
+            Storage::Lsm(options) => Some(Disk::open(options)?),
+            Storage::Memory | Storage::Null => None,
+        };
         let engine = Self {
             config,
             schema: RwLock::default(),
             changing: Mutex::default(),
             prepared: RwLock::default(),
             memory: Arc::default(),
+            disk: disk.map(Arc::new),
             generator: Generator::unpredictable(),
             list_sequence: AtomicI64::new(1),
             last_timestamp_us: AtomicI64::new(i64::MIN),
@@ -115,6 +150,7 @@ impl Engine {
             faults: faults.map(|faults| Arc::new(FaultPlan::new(faults))),
         };
         system_tables::create(&engine)?;
+        schema_file::restore(&engine)?;
         Ok(engine)
     }
 

@@ -277,6 +277,8 @@ impl Session {
 
     /// EXECUTE on a mock's table: nothing behind the flags is looked at. None when the statement is
     /// on none.
+    // Without it the call costs 30 of a mock's 480 instructions per operation.
+    #[inline(always)]
     pub(crate) fn execute_mock(
         &mut self,
         v5: bool,

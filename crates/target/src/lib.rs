@@ -7,19 +7,20 @@
 //! one token.
 //!
 //! How it differs from Cassandra:
-//! - One instance, rows in memory only: no commit log, no disk, no replication, hints or repair. A
-//!   replication factor above one is taken with a warning; TWO and THREE are answered Unavailable,
-//!   all other levels by the one replica.
+//! - One instance, rows in memory, or on disk with a log ([`Storage::Lsm`]): no replication, hints
+//!   or repair. A replication factor above one is taken with a warning; TWO and THREE are answered
+//!   Unavailable, all other levels by the one replica.
 //! - Storage `null` is a mock ([`Storage::Null`]): writes are answered without being done or their
 //!   values looked at, reads by one row that is always the same.
 //! - With [`Config::serial`] it is a mock too: each operation holds one lock of the server for so
 //!   long, so that capacity and scaling over instances are known.
 //! - With [`Faults`] it does wrong on purpose: it stalls, is slow, refuses, breaks off; see there.
-//! - Memory is bounded: beyond `memory_max` (approximate bytes) writes that add are answered
-//!   Overloaded, deletes beyond nine eighths of it.
+//! - Memory is bounded, where rows are there: beyond `memory_max` (approximate bytes) writes that
+//!   add are answered Overloaded, deletes beyond nine eighths of it.
 //! - A request is carried out in one go on its connection's thread: a scan of a large table without
 //!   paging, or a COUNT, delays the other connections of that thread.
-//! - Tombstones and expired cells are never purged; only DROP and TRUNCATE free memory.
+//! - Tombstones and expired cells are never purged; only DROP and TRUNCATE free what they take.
+//! - A write on disk costs the size of its partition, which is kept as a whole.
 //! - A counter is a sum: its updates are not ordered by time, and one after a delete starts again
 //!   from zero. Elements of lists are ordered by arrival.
 //! - Refused by name: lightweight transactions, user-defined types, functions and aggregates,
@@ -59,6 +60,7 @@ mod paging;
 mod plan;
 mod read;
 mod restrict;
+mod schema_file;
 mod select;
 mod serial;
 mod server;
@@ -71,8 +73,9 @@ mod write;
 mod write_compile;
 
 pub use counters::Counters;
-pub use engine::{Clock, Engine, EngineConfig, Storage};
+pub use engine::{Clock, Engine, EngineConfig, EngineError, Storage};
 pub use error::CqlError;
 pub use faults::{Delay, Fault, FaultError, Faults, Share, Stall};
 pub use server::{Config, Handle, ServeError, Server};
 pub use session::{After, Received, Session, SessionLimits};
+pub use store::{LsmOptions, StoreError};

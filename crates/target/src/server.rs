@@ -14,10 +14,11 @@
 
 use crate::counters::Counters;
 use crate::delivery::{Delivery, Outbox};
-use crate::engine::{Clock, Engine, EngineConfig, Storage};
+use crate::engine::{Clock, Engine, EngineConfig, EngineError, Storage};
 use crate::faults::{self, Fault, FaultPlan, Faults};
 use crate::serial::Serial;
 use crate::session::{After, Session, SessionLimits};
+use crate::store::Disk;
 use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring, Unavailable, Uring};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -98,9 +99,15 @@ pub enum ServeError {
     /// There is no such way of talking to the kernel here.
     #[error(transparent)]
     Io(#[from] Unavailable),
-    /// The system tables cannot be made.
-    #[error("cannot make the system tables: {0}; this is a defect of the reference target")]
-    SystemTables(String),
+    /// There is no engine to serve.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// What is written cannot be kept.
+    #[error(
+        "{0}: nothing has been acknowledged since; see whether the disk is full or broken, and \
+         start again"
+    )]
+    Store(String),
     /// A thread or its event loop cannot be made, or has failed.
     #[error(
         "the event loop on {address} failed: {source}; check the limits on threads and \
@@ -150,15 +157,14 @@ impl Server {
         let listener = TcpListener::bind(config.listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let engine = Engine::new(EngineConfig {
-            storage: config.storage,
+            storage: config.storage.clone(),
             memory_max: config.memory_max,
             prepared_max: config.prepared_max,
             clock: config.clock.clone(),
             address,
             protocol_max: config.protocol_max,
             faults: config.faults.clone(),
-        })
-        .map_err(|error| ServeError::SystemTables(error.to_string()))?;
+        })?;
         Ok(Self { config, address, listener, engine: Arc::new(engine) })
     }
 
@@ -232,7 +238,8 @@ impl Server {
                 let result = thread.and_then(|t| t.join().unwrap_or_else(died));
                 outcome = outcome.and(result.map_err(failed));
             }
-            outcome
+            let broken = self.engine.disk.as_ref().and_then(|disk| disk.failure());
+            broken.map_or(outcome, |why| Err(ServeError::Store(why.to_owned())))
         })
     }
 
@@ -330,6 +337,8 @@ struct Worker<'a, R: Ring> {
     delivery: Option<Delivery<'a>>,
     /// Of all threads.
     faults: Option<&'a FaultPlan>,
+    /// Of all threads; None when rows are not on disk.
+    disk: Option<&'a Disk>,
 }
 
 /// Of each connection.
@@ -360,6 +369,7 @@ impl<'a, R: Ring> Worker<'a, R> {
             lingering: Vec::new(),
             delivery: Delivery::new(serial, faults),
             faults,
+            disk: engine.disk.as_deref(),
         }
     }
 
@@ -381,6 +391,9 @@ impl<'a, R: Ring> Worker<'a, R> {
                     Event::Closed { connection, .. } => self.close(connection),
                     Event::Connected { .. } => {}
                 }
+            }
+            if self.disk.is_some_and(|disk| disk.failure().is_some()) {
+                return Err(io::Error::other("the storage has failed"));
             }
             if self.delivery.is_some() {
                 self.release();
@@ -466,6 +479,10 @@ impl<'a, R: Ring> Worker<'a, R> {
             let frames_max = if self.delivery.is_some() { 1 } else { usize::MAX };
             let done = peer.session.receive(received, frames_max, &mut self.out);
             self.ring.consume(id, done.consumed);
+            if self.disk.is_some_and(|disk| !disk.settle()) {
+                // Whoever waits for these answers learns that they are not acknowledged.
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
             match &mut self.delivery {
                 None => self.ring.filling(id).append(|buffer| buffer.extend_from_slice(&self.out)),
                 Some(delivery) if done.operations == 0 => {

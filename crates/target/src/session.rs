@@ -137,10 +137,10 @@ impl Session {
     #[must_use]
     pub fn new(engine: Arc<Engine>, counters: Arc<Counters>, limits: SessionLimits) -> Self {
         counters.add(Counter::Connections, 1);
-        let mode = match (&engine.faults, engine.config.storage) {
+        let mode = match (&engine.faults, &engine.config.storage) {
             (Some(plan), _) => Mode::Faulty(Box::new(Fates::new(plan))),
             (None, Storage::Null) => Mode::Mock,
-            (None, Storage::Memory) => Mode::Plain,
+            (None, Storage::Memory | Storage::Lsm(_)) => Mode::Plain,
         };
         Self {
             engine,
@@ -321,14 +321,23 @@ impl Session {
             ));
         }
         match &self.mode {
-            Mode::Plain => self.carry_out(header, body, out),
-            Mode::Mock => self.answer_mock(header, body, out),
-            Mode::Faulty(_) => self.meet_fate(header, body, out),
+            Mode::Plain => {}
+            Mode::Mock => {
+                if opcode == Some(Opcode::Execute)
+                    && header.flags & flags::CUSTOM_PAYLOAD == 0
+                    && let Some(answer) = self.execute_mock(header.is_v5(), body, out)?
+                {
+                    return Ok(answer);
+                }
+            }
+            Mode::Faulty(_) => return self.meet_fate(header, body, out),
         }
+        self.carry_out(header, body, out)
     }
 
-    /// Answers, on a mock perhaps.
-    pub(crate) fn answer_mock(
+    /// Answers what a fault does not, on a mock perhaps.
+    #[inline(never)]
+    pub(crate) fn answer_faultless(
         &mut self,
         header: &Header,
         body: &[u8],
@@ -343,6 +352,8 @@ impl Session {
         self.carry_out(header, body, out)
     }
 
+    // Without it the call costs 10 instructions per operation.
+    #[inline(always)]
     fn carry_out(
         &mut self,
         header: &Header,

@@ -98,7 +98,7 @@ pub(crate) fn create(engine: &Engine) -> Result<(), CqlError> {
             return Err(invalid("a system table is no table"));
         };
         let keyspace = create.table.keyspace.clone().unwrap_or_default();
-        let table = ddl::build_table(engine, &keyspace, &create)?;
+        let table = ddl::build_table(engine, &keyspace, &create, None)?;
         let mut schema = engine.schema_mut();
         if let Some(keyspace) = schema.keyspaces.get_mut(&keyspace) {
             keyspace.tables.insert(table.name.clone(), table.into());
@@ -136,7 +136,7 @@ fn put_local(engine: &Engine) -> Result<(), CqlError> {
     ))?;
     let faults = engine.faults.as_ref().map(|plan| quoted(&plan.faults.to_string()));
     let faults = faults.unwrap_or_else(|| "null".to_owned());
-    let storage = format!("{:?}", engine.config.storage).to_lowercase();
+    let storage = engine.config.storage.name();
     engine.run(&format!(
         "INSERT INTO system_wideload.target (key, storage, says, faults) VALUES ('target', \
          '{storage}', \

@@ -10,7 +10,11 @@ use wire::cql::Value;
 use wire::cql::request::{BatchKind, BatchStatement};
 
 fn target() -> (Target, support::Client) {
-    let target = Target::new(Storage::Memory);
+    // This file is a part of `semantics_on_disk` too.
+    let target = match env!("CARGO_CRATE_NAME") {
+        "semantics_on_disk" => Target::on_disk(),
+        _ => Target::new(Storage::Memory),
+    };
     let client = target.client();
     (target, client)
 }

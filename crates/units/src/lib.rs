@@ -18,7 +18,7 @@ mod secret;
 pub use affinity::{cpus_of_current_thread, pin_current_thread};
 pub use idset::{CpuId, CpuSet, Id, IdSet, NumaId, NumaSet};
 pub use parse::ParseError;
-pub use plain::{open_plain, read_plain, read_plain_text};
+pub use plain::{create_unwaiting, open_plain, read_plain, read_plain_text};
 pub use quantity::{Bytes, Count, Nanos, Rate};
 pub use run_queue::RunQueue;
 pub use secret::{Credentials, Secret};

@@ -27,6 +27,26 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Makes or empties a file to be written, or opens what else is at `path`: a device, or a pipe that
+/// somebody reads from.
+///
+/// # Errors
+/// What the system says; a pipe that nobody reads from is not waited for.
+pub fn create_unwaiting(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).custom_flags(flags);
+    let file = options.open(path).map_err(|error| match error.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::NXIO.raw_os_error() => {
+            io::Error::new(io::ErrorKind::InvalidInput, "it is a pipe that nobody reads from")
+        }
+        _ => error,
+    })?;
+    // What is written later may wait for its reader.
+    rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
+    Ok(file)
+}
+
 /// The bytes of a plain file of at most `size_max`.
 ///
 /// # Errors
@@ -78,5 +98,27 @@ mod tests {
         std::fs::write(&path, b"\xff").unwrap();
         assert_eq!(read(&path, 9), Err(io::ErrorKind::InvalidData));
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_written_is_made_or_emptied_and_a_pipe_without_a_reader_is_not_waited_for() {
+        let name = |what| format!("wideload-create-{what}-{}", std::process::id());
+        let [file, pipe] = ["file", "pipe"].map(|what| std::env::temp_dir().join(name(what)));
+        std::fs::write(&file, "before").unwrap();
+        drop(create_unwaiting(&file).unwrap());
+        assert_eq!(std::fs::read(&file).unwrap(), b"");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let error = create_unwaiting(&pipe).unwrap_err().to_string();
+        assert!(error.contains("nobody reads"), "{error}");
+        let _reader = open_pipe(&pipe);
+        create_unwaiting(&pipe).unwrap();
+        create_unwaiting(Path::new("/dev/null")).unwrap();
+        assert!(create_unwaiting(&std::env::temp_dir()).is_err());
+        [file, pipe].iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    }
+
+    fn open_pipe(path: &Path) -> File {
+        let flags = OFlags::NONBLOCK.bits() as i32;
+        OpenOptions::new().read(true).custom_flags(flags).open(path).unwrap()
     }
 }

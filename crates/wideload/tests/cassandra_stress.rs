@@ -385,7 +385,7 @@ fn lines_that_mean_nothing_fail_as_the_originals_do() {
         ("write -rate threads=1 foo=2", 1, "Invalid parameter foo=2"),
         ("wrte", 1, "Invalid command wrte"),
         ("write n=1 -pop dist=foo(1)", 1, "Illegal distribution type: foo"),
-        ("user profile=x ops(insert=1)", 2, "not built yet"),
+        ("user profile=x ops(insert=1)", 1, "Cannot read the profile x"),
         ("write n=1 -mode thrift", 2, "Thrift"),
         ("write n=1 -node file=missing.txt", 3, "cannot read the hosts in 'missing.txt'"),
     ] {

@@ -56,7 +56,7 @@ keyspace_definition: "CREATE KEYSPACE kinds WITH replication = {'class': 'Simple
 table: kinds
 table_definition: |
   CREATE TABLE kinds (
-    k1 blob, k2 uuid, c1 inet, c2 date, c3 decimal,
+    k1 blob, k2 uuid, c1 inet, c2 date, c3 varint,
     v1 ascii, v2 bigint, v3 blob, v4 boolean, v5 date, v6 decimal, v7 double, v8 float, v9 inet,
     w1 int, w2 smallint, w3 text, w4 time, w5 timestamp, w6 timeuuid, w7 tinyint, w8 uuid,
     w9 varint, x1 list<int>, x2 set<text>, x3 frozen<list<uuid>>, x4 frozen<set<blob>>,

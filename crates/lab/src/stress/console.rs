@@ -63,7 +63,7 @@ impl HdrFile {
             path: path.to_owned(),
             source,
         };
-        let file = File::create(path).map_err(failed)?;
+        let file = units::create_unwaiting(path).map_err(failed)?;
         let base = Nanos::from_secs(clock::wall().0 / 1_000_000_000);
         let comment = "#Logging op latencies for Cassandra Stress";
         let hlog = HlogWriter::with_comment(BufWriter::new(file), comment, base)

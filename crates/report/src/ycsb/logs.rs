@@ -73,7 +73,7 @@ impl Logs {
     ) -> Result<(), LogError> {
         if !self.open.contains_key(name) {
             let path = PathBuf::from(format!("{}{name}.hdr", self.prefix));
-            let file = File::create(&path)
+            let file = units::create_unwaiting(&path)
                 .map_err(|source| LogError::Open { path: path.clone(), source })?;
             let log = PlainLog::new(file, &format!("Logging for: {name}"), base)
                 .map_err(|source| LogError::Write { path: path.clone(), source })?;

@@ -78,6 +78,7 @@ impl Session {
 
     /// Answers a request as its fate has it. What of that concerns the connection is left for
     /// [`Self::take_fate`].
+    #[cold]
     pub(crate) fn meet_fate(
         &mut self,
         header: &Header,
@@ -86,15 +87,15 @@ impl Session {
     ) -> Result<Answer, CqlError> {
         let exposed = self.exposed(header, body);
         let (Some((access, consistency)), Mode::Faulty(fates)) = (exposed, &mut self.mode) else {
-            return self.answer_mock(header, body, out);
+            return self.answer_faultless(header, body, out);
         };
         let fate = fates.next(access);
-        let Some(fault) = fate.fault else { return self.answer_mock(header, body, out) };
+        let Some(fault) = fate.fault else { return self.answer_faultless(header, body, out) };
         self.counters.add(counter(fault), 1);
-        let Some(code) = code(fault) else { return self.answer_mock(header, body, out) };
+        let Some(code) = code(fault) else { return self.answer_faultless(header, body, out) };
         if fault == Fault::WriteTimeout && fate.is_done {
             // A write that is refused is refused, and does not time out.
-            self.answer_mock(header, body, out)?;
+            self.answer_faultless(header, body, out)?;
         }
         Err(CqlError::Injected { code, consistency })
     }

@@ -27,7 +27,7 @@ impl Expiry {
 pub(crate) struct Atom {
     pub(crate) timestamp_us: i64,
     pub(crate) expiry: Expiry,
-    value: Option<Box<[u8]>>,
+    pub(super) value: Option<Box<[u8]>>,
 }
 
 impl Atom {

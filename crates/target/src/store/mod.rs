@@ -1,5 +1,5 @@
-//! Rows in memory: table -> partitions in the order of Murmur3 tokens -> rows in clustering order
-//! -> cells.
+//! Rows in memory or on disk (see `lsm`): table -> partitions in the order of Murmur3 tokens ->
+//! rows in clustering order -> cells.
 //!
 //! Every cell has a timestamp (microseconds) and perhaps an expiry (seconds); what a write does to
 //! a cell is decided by reconciliation, so the order in which writes arrive does not matter
@@ -13,11 +13,15 @@
 //! payload plus the structures around it.
 
 mod atom;
+mod encoding;
+mod lsm;
 mod partition;
 mod row;
 mod table;
 
 pub(crate) use atom::{Atom, Expiry};
+pub(crate) use lsm::Disk;
+pub use lsm::{LsmOptions, StoreError};
 pub(crate) use partition::{KeyRange, Partition};
 pub(crate) use row::{Content, Elements, Row, Write};
 pub(crate) use table::{Memory, Position, TableStore};

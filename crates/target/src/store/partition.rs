@@ -26,17 +26,17 @@ impl KeyRange {
 /// A partition.
 #[derive(Debug)]
 pub(crate) struct Partition {
-    deleted_us: i64,
+    pub(super) deleted_us: i64,
     /// Deletions of slices, kept for rows that arrive late.
-    deleted_ranges: Vec<(KeyRange, i64)>,
-    statics: Option<Box<Row>>,
-    rows: Rows,
+    pub(super) deleted_ranges: Vec<(KeyRange, i64)>,
+    pub(super) statics: Option<Box<Row>>,
+    pub(super) rows: Rows,
 }
 
 /// Tables without clustering have one row in a partition, and most benchmarks such tables: no map
 /// for it.
 #[derive(Debug)]
-enum Rows {
+pub(super) enum Rows {
     One(Option<Row>),
     Many(BTreeMap<Box<[u8]>, Row>),
 }

@@ -11,18 +11,18 @@ const CELL_BYTES: i64 = 64;
 pub(crate) struct Row {
     /// The clustering values, each as `[bytes]`; empty for a static row or a table without
     /// clustering.
-    clustering: Box<[u8]>,
-    deleted_us: i64,
+    pub(super) clustering: Box<[u8]>,
+    pub(super) deleted_us: i64,
     /// What an INSERT leaves even when all other columns are null: an atom with an empty value.
-    marker: Atom,
+    pub(super) marker: Atom,
     /// In the order of the columns' ids.
-    cells: Vec<Cell>,
+    pub(super) cells: Vec<Cell>,
 }
 
 #[derive(Debug)]
-struct Cell {
-    column: u16,
-    content: Content,
+pub(super) struct Cell {
+    pub(super) column: u16,
+    pub(super) content: Content,
 }
 
 /// What a column holds.
@@ -43,10 +43,10 @@ type Element = (Box<[u8]>, Atom);
 /// A collection stored by element.
 #[derive(Debug)]
 pub(crate) struct Elements {
-    deleted_us: i64,
+    pub(super) deleted_us: i64,
     /// By an order-preserving key; with the element (set), key (map) or nothing (list) as it was
     /// sent.
-    items: BTreeMap<Box<[u8]>, Element>,
+    pub(super) items: BTreeMap<Box<[u8]>, Element>,
 }
 
 impl Elements {

@@ -2,8 +2,10 @@
 //!
 //! The top bits of the token choose the shard, so the shards in order are the ring in order: a scan
 //! locks one shard at a time and needs no merge, a point access locks one of a thousand and
-//! searches a small map.
+//! searches a small map. With a table on disk the shards hold nothing, and their locks keep two
+//! writes of a partition apart.
 
+use super::lsm::LsmTable;
 use super::{Partition, Row};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -45,6 +47,10 @@ pub(crate) struct Position<'a> {
 #[derive(Debug)]
 pub(crate) struct TableStore {
     shards: Box<[Mutex<Shard>]>,
+    /// 63 less the bits that choose the shard.
+    shift: u32,
+    /// Where the rows are when they are not in memory.
+    lsm: Option<Box<LsmTable>>,
     clustered: bool,
     memory: Arc<Memory>,
     bytes: AtomicI64,
@@ -54,13 +60,25 @@ impl TableStore {
     /// An empty table of `1 << shard_bits` shards, counted in `memory`.
     pub(crate) fn new(clustered: bool, shard_bits: u32, memory: Arc<Memory>) -> Self {
         let shards = (0..1usize << shard_bits).map(|_| Mutex::default()).collect();
-        Self { shards, clustered, memory, bytes: AtomicI64::new(0) }
+        let (lsm, bytes) = (None, AtomicI64::new(0));
+        Self { shards, shift: 63 - shard_bits, lsm, clustered, memory, bytes }
+    }
+
+    /// The same, with its rows on disk.
+    pub(crate) fn on_disk(mut self, lsm: LsmTable) -> Self {
+        self.lsm = Some(Box::new(lsm));
+        self
+    }
+
+    /// The table on disk.
+    pub(crate) fn lsm(&self) -> Option<&LsmTable> {
+        self.lsm.as_deref()
     }
 
     fn shard_index(&self, token: i64) -> usize {
         let from_start = (token as u64) ^ (1 << 63);
-        let bits = self.shards.len().trailing_zeros();
-        from_start.checked_shr(64 - bits).unwrap_or(0) as usize
+        // In two steps, because one shard takes no bit.
+        ((from_start >> 1) >> self.shift) as usize
     }
 
     fn lock(&self, index: usize) -> MutexGuard<'_, Shard> {
@@ -76,6 +94,9 @@ impl TableStore {
         key: &[u8],
         read: impl FnOnce(Option<&Partition>) -> R,
     ) -> R {
+        if let Some(lsm) = &self.lsm {
+            return read(lsm.get(token, key, self.clustered).as_ref());
+        }
         let shard = self.lock(self.shard_index(token));
         let from: PartitionKey = (token, Box::default());
         let found = shard
@@ -90,6 +111,12 @@ impl TableStore {
     #[inline]
     pub(crate) fn write(&self, token: i64, key: &[u8], write: impl FnOnce(&mut Partition) -> i64) {
         let mut shard = self.lock(self.shard_index(token));
+        if let Some(lsm) = &self.lsm {
+            let found = lsm.get(token, key, self.clustered);
+            let mut partition = found.unwrap_or_else(|| Partition::new(self.clustered));
+            write(&mut partition);
+            return lsm.put(token, key, &partition);
+        }
         let from: PartitionKey = (token, Box::default());
         let found = shard
             .range_mut(from..)
@@ -117,6 +144,9 @@ impl TableStore {
         last_token: i64,
         mut visit: impl FnMut(i64, &[u8], &Partition) -> ControlFlow<()>,
     ) {
+        if let Some(lsm) = &self.lsm {
+            return lsm.scan(from, last_token, self.clustered, visit);
+        }
         let first = self.shard_index(from.token);
         for index in first..=self.shard_index(last_token).max(first) {
             let shard = self.lock(index);
@@ -138,6 +168,9 @@ impl TableStore {
 
     /// Empties the table.
     pub(crate) fn truncate(&self) {
+        if let Some(lsm) = &self.lsm {
+            return lsm.truncate();
+        }
         for index in 0..self.shards.len() {
             self.lock(index).clear();
         }

@@ -5,9 +5,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use target::{After, Clock, Engine, EngineConfig, Session, SessionLimits, Storage};
+use target::{
+    After, Clock, Engine, EngineConfig, EngineError, LsmOptions, Session, SessionLimits, Storage,
+};
 use units::Bytes;
 use wire::cql::request::{Batch, BatchKind, BatchStatement, PreparedRef, QueryParameters, Request};
 use wire::cql::response::{Prepared, Response};
@@ -30,10 +33,14 @@ pub struct Answer {
 pub struct Target {
     pub engine: Arc<Engine>,
     pub now_us: Arc<AtomicI64>,
+    /// Of a target on disk, for as long as it is needed.
+    pub dir: Option<Arc<tempfile::TempDir>>,
 }
 
 pub struct Client {
     pub session: Session,
+    /// That of its target, which may be gone.
+    dir: Option<Arc<tempfile::TempDir>>,
 }
 
 /// Seconds since 1970 at which the tests' clock begins.
@@ -53,7 +60,29 @@ impl Target {
         Self::with(Storage::Memory, Bytes(1 << 30), protocol_max)
     }
 
+    /// On disk, in a directory of its own.
+    pub fn on_disk() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let target = Self::at(dir.path()).unwrap();
+        Self { dir: Some(Arc::new(dir)), ..target }
+    }
+
+    /// On disk, in this directory.
+    pub fn at(dir: &Path) -> Result<Self, EngineError> {
+        let (dir, shards, cache) = (dir.to_owned(), 3, Bytes(16 << 20));
+        let storage = Storage::Lsm(LsmOptions { dir, fsync: false, shards, cache });
+        Self::try_with(storage, Bytes(1 << 30), 5)
+    }
+
     fn with(storage: Storage, memory_max: Bytes, protocol_max: u8) -> Self {
+        Self::try_with(storage, memory_max, protocol_max).unwrap()
+    }
+
+    fn try_with(
+        storage: Storage,
+        memory_max: Bytes,
+        protocol_max: u8,
+    ) -> Result<Self, EngineError> {
         let now_us = Arc::new(AtomicI64::new(START_S * 1_000_000));
         let engine = Engine::new(EngineConfig {
             storage,
@@ -63,9 +92,8 @@ impl Target {
             address: "127.0.0.1:9042".parse().unwrap(),
             protocol_max,
             faults: target::Faults::default(),
-        })
-        .unwrap();
-        Self { engine: Arc::new(engine), now_us }
+        })?;
+        Ok(Self { engine: Arc::new(engine), now_us, dir: None })
     }
 
     pub fn advance_s(&self, seconds: i64) {
@@ -75,7 +103,7 @@ impl Target {
     pub fn raw_client(&self) -> Client {
         let limits = SessionLimits { frame_size_max: 1 << 20, backlog_max: 1 << 20 };
         let session = Session::new(Arc::clone(&self.engine), self.engine.counters(), limits);
-        Client { session }
+        Client { session, dir: self.dir.clone() }
     }
 
     /// A client that is past the handshake, in a keyspace `ks`.

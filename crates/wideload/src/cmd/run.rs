@@ -6,7 +6,7 @@ mod password;
 mod recorded;
 mod resolve;
 
-pub(crate) use args::{Args, StorageKind};
+pub(crate) use args::Args;
 pub(crate) use password::credentials;
 pub(crate) use resolve::{CASSANDRA, check_host, trial, trial_of, workload};
 

@@ -6,21 +6,36 @@ use anyhow::anyhow;
 use drive::Engine;
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use target::{Config, Delay, Faults, Server, Share, Stall, Storage};
+use target::{Config, Delay, Faults, LsmOptions, Server, Share, Stall, Storage};
 use units::{Bytes, Count, CpuSet, Nanos};
 
 const EXAMPLES: &str = "\
 Examples:
   wideload serve --listen 127.0.0.1:9042
   wideload serve --listen 127.0.0.1:9042 --storage null --cpus 1
+  wideload serve --listen 127.0.0.1:9042 --storage lsm --dir rows
   wideload serve --listen 127.0.0.1:9042 --serial 500us
   wideload serve --listen 127.0.0.1:9042 --stall 500ms/10s --delay exp:2ms
   wideload serve --listen 127.0.0.1:9042 --fault overloaded=1%,drop=0.01%,late:15s=0.1%
 
-It listens on loopback unless told otherwise, has no authentication, and keeps nothing.";
+It listens on loopback unless told otherwise and has no authentication. It keeps nothing, except
+with --storage lsm: then what it has acknowledged is there again after whatever ends it.";
 
-/// Serve CQL from memory: the reference target, a test double that says nothing about Cassandra.
+/// What becomes of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum StorageKind {
+    /// Rows in memory
+    Memory,
+    /// Rows on disk, in log-structured merge trees below --dir, with a write-ahead log
+    Lsm,
+    /// Canned answers: a mock that measures the client alone
+    Null,
+}
+
+/// Serve CQL from memory or disk: the reference target, a test double that says nothing about
+/// Cassandra.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -34,11 +49,19 @@ pub(crate) struct Args {
     listen: SocketAddr,
     /// What becomes of rows
     #[arg(long, value_enum, default_value = "memory")]
-    storage: super::run::StorageKind,
+    storage: StorageKind,
+    /// Where --storage lsm has its rows; made when it is not there
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Acknowledge only what the disk has: it survives a loss of power too, and is slow. Without,
+    /// what is acknowledged survives the end of the process, and is on the disk some seconds later
+    #[arg(long)]
+    fsync: bool,
     /// Cpus to run on, like 0-3,8; one thread on each [default: one thread, any cpu]
     #[arg(long, value_name = "CPUS")]
     cpus: Option<CpuSet>,
-    /// Refuse writes that add when the rows take more than this, approximately
+    /// Refuse writes that add when the rows take more than this, approximately; with --storage lsm
+    /// the size of the cache of blocks that were read
     #[arg(long, value_name = "SIZE", default_value = "4GiB")]
     memory_max: Bytes,
     /// A mock for known truth: each operation holds one lock of the server for so long, asleep, so
@@ -135,11 +158,8 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         return Err(Exit::usage(anyhow!("--serial 0 holds nothing: leave it out")));
     }
     let faults = args.wrong.faults()?;
+    let storage = storage(args)?;
     let stop = signals::stop_flag(&signals::Current::default()).map_err(Exit::environment)?;
-    let storage = match args.storage {
-        super::run::StorageKind::Memory => Storage::Memory,
-        super::run::StorageKind::Null => Storage::Null,
-    };
     let config = Config {
         storage,
         threads: args.cpus.as_ref().map_or(1, CpuSet::len),
@@ -161,6 +181,26 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn storage(args: &Args) -> Result<Storage, Exit> {
+    match (args.storage, &args.dir) {
+        (StorageKind::Lsm, Some(dir)) => Ok(Storage::Lsm(LsmOptions {
+            dir: dir.clone(),
+            fsync: args.fsync,
+            shards: args.cpus.as_ref().map_or(1, CpuSet::len),
+            cache: args.memory_max,
+        })),
+        (StorageKind::Lsm, None) => {
+            Err(Exit::usage(anyhow!("--storage lsm needs a directory for its rows: add --dir DIR")))
+        }
+        (_, Some(_)) => Err(Exit::usage(anyhow!("--dir is of use with --storage lsm only"))),
+        (_, None) if args.fsync => {
+            Err(Exit::usage(anyhow!("--fsync is of use with --storage lsm only")))
+        }
+        (StorageKind::Memory, None) => Ok(Storage::Memory),
+        (StorageKind::Null, None) => Ok(Storage::Null),
+    }
+}
+
 /// A number where a name or a port alone would be guesswork.
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
@@ -174,8 +214,9 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
 /// third what it does on purpose.
 fn announce(args: &Args, faults: &Faults, address: SocketAddr) {
     let storage = match args.storage {
-        super::run::StorageKind::Memory => "in memory",
-        super::run::StorageKind::Null => "a mock with canned answers",
+        StorageKind::Memory => "in memory",
+        StorageKind::Lsm => "on disk",
+        StorageKind::Null => "a mock with canned answers",
     };
     let mut out = std::io::stdout();
     // Nobody may be reading; that is no reason not to serve.

@@ -11,6 +11,7 @@ use record::Verdict;
 use report::ycsb::{Figure, export};
 use screen::Screen;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 use workload::ycsb::{Binding, Job, JobError, Line, Measurement, redacted};
 
@@ -57,6 +58,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     for warning in &job.warnings {
         output::print(&format!("{warning}\n"))?;
     }
+    writable(&job.measurement)?;
     let mut screen = Screen::new(&job, current);
     let verdict = match &job.binding {
         Binding::Basic(basic) => {
@@ -100,15 +102,40 @@ pub(super) fn explain(words: &[String]) -> Result<String, Exit> {
     Ok(text)
 }
 
+/// What cannot be written is told before anything is measured for it.
+fn writable(measurement: &Measurement) -> Result<(), Exit> {
+    if let Some(path) = &measurement.export_file {
+        units::create_unwaiting(path).map_err(export_failed(path))?;
+    }
+    if let Some(prefix) = &measurement.hdr_prefix {
+        // Whatever stands behind the last slash begins the names of files.
+        let dir =
+            prefix.rsplit_once('/').map_or(".", |(dir, _)| if dir.is_empty() { "/" } else { dir });
+        if !Path::new(dir).is_dir() {
+            return Err(Exit::environment(anyhow!(
+                "histogram logs cannot be written into '{dir}', which is no directory: make it, or \
+                 give another hdrhistogram.output.path"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn export_failed(path: &Path) -> impl FnOnce(io::Error) -> Exit + '_ {
+    move |error| {
+        let path = path.display();
+        Exit::environment(anyhow!("cannot write exportfile '{path}': {error}; name a writable one"))
+    }
+}
+
 /// The figures, to where they belong.
 fn told(measurement: &Measurement, figures: &[Figure]) -> Result<(), Exit> {
     let text = export(measurement.exporter, figures);
     match &measurement.export_file {
         None => output::print(&text),
-        Some(path) => std::fs::write(path, text).map_err(|e| {
-            let path = path.display();
-            Exit::environment(anyhow!("cannot write exportfile '{path}': {e}; name a writable one"))
-        }),
+        Some(path) => units::create_unwaiting(path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(export_failed(path)),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Source: cassandra-stress, `operations/predefined/*.java`, `settings/SettingsSchema.java`.
 
+use super::compile_user::plain;
 use super::predefined::{BlobGenerator, KeyGenerator};
 use super::settings::{Command, Compat, Kind, Population, Schema as Keyspace, Settings, Spec};
 use crate::keys::{Distribution, KeyOrder, KeySpace};
@@ -53,7 +54,7 @@ impl Settings {
                 let of = |s: &Spec| format!("{}.{}", s.profile.keyspace, s.profile.table);
                 user.specs.iter().map(of).collect()
             }
-            None => vec![format!("{}.{}", quoted(&self.schema.keyspace), self.own_table())],
+            None => vec![format!("{}.{}", plain(&self.schema.keyspace), self.own_table())],
         }
     }
 

@@ -185,8 +185,8 @@ fn bare(text: &str) -> &str {
     text.trim().trim_end_matches(';').trim_end()
 }
 
-/// A name as the original quotes it.
-fn quoted(name: &str) -> String {
+/// A name as the original quotes it: only where it must be.
+pub(super) fn plain(name: &str) -> String {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     match !name.is_empty() && name.chars().all(plain) {
         true => name.to_owned(),
@@ -199,19 +199,19 @@ fn insert_text(Spec { profile, table }: &Spec) -> String {
     let keys = || table.partition_key.iter().chain(&table.clustering_key);
     let name = format!("{}.{}", profile.keyspace, profile.table);
     let text = if table.values.is_empty() {
-        let names: Vec<_> = keys().map(|column| quoted(&column.name)).collect();
+        let names: Vec<_> = keys().map(|column| plain(&column.name)).collect();
         let marks = vec!["?"; names.len()].join(", ");
         format!("INSERT INTO {name} ({}) values({marks})", names.join(", "))
     } else {
         let set = |column: &NamedColumn| {
-            let name = quoted(&column.name);
+            let name = plain(&column.name);
             match column.is_added_to() {
                 true => format!("{name} = {name} + ?"),
                 false => format!("{name} = ?"),
             }
         };
         let set: Vec<_> = table.values.iter().map(set).collect();
-        let key: Vec<_> = keys().map(|column| format!("{} = ?", quoted(&column.name))).collect();
+        let key: Vec<_> = keys().map(|column| format!("{} = ?", plain(&column.name))).collect();
         format!("UPDATE {name} SET {} WHERE {}", set.join(","), key.join(" AND "))
     };
     match &profile.insert.condition {

@@ -105,19 +105,7 @@ impl Settings {
             writeln!(text, "  Command Ratios: {{{}}}", ratios.join(", "))?;
             writeln!(text, "  Command Clustering Distribution: clustering={}", clustering.text)?;
         }
-        if let Some(user) = self.user() {
-            let ratio =
-                |operation: &UserOperation| format!("{}={:?}", operation.name, operation.weight);
-            let ratios: Vec<_> = user.operations.iter().map(ratio).collect();
-            writeln!(text, "  Command Ratios: {{{}}}", ratios.join(", "))?;
-            let clustering = &user.clustering.text;
-            writeln!(text, "  Command Clustering Distribution: clustering={clustering}")?;
-            writeln!(text, "  Profile File(s): {}", user.files)?;
-            for Spec { profile, .. } in &user.specs {
-                writeln!(text, "  Keyspace Name: {}", profile.keyspace)?;
-                writeln!(text, "  Table Name: {}", profile.table)?;
-            }
-        }
+        self.dump_user(text)?;
         text.push_str("Rate:\n");
         match self.rate {
             Rate::Threads { threads, ops_per_s, .. } => {
@@ -147,6 +135,22 @@ impl Settings {
             Order::Shuffled => "SHUFFLED",
         };
         writeln!(text, "  Order: {order}\n  Wrap: {wraps}")
+    }
+
+    fn dump_user(&self, text: &mut String) -> std::fmt::Result {
+        let Some(user) = self.user() else { return Ok(()) };
+        let ratio =
+            |operation: &UserOperation| format!("{}={:?}", operation.name, operation.weight);
+        let ratios: Vec<_> = user.operations.iter().map(ratio).collect();
+        writeln!(text, "  Command Ratios: {{{}}}", ratios.join(", "))?;
+        let clustering = &user.clustering.text;
+        writeln!(text, "  Command Clustering Distribution: clustering={clustering}")?;
+        writeln!(text, "  Profile File(s): {}", user.files)?;
+        for Spec { profile, .. } in &user.specs {
+            writeln!(text, "  Keyspace Name: {}", profile.keyspace)?;
+            writeln!(text, "  Table Name: {}", profile.table)?;
+        }
+        Ok(())
     }
 
     fn dump_rest(&self, text: &mut String) -> std::fmt::Result {

@@ -235,14 +235,7 @@ impl Reader {
         let schema = self.schema(&mut line, &command)?;
         self.transport(&mut line)?;
         let graph = self.graph(&mut line)?;
-        if let Some(group) = line.groups.first() {
-            let left: Vec<_> = line.groups.iter().map(|group| &group.name[..]).collect();
-            let what = "Error processing command line arguments. The following were ignored:";
-            let word = Word { text: group.name.clone(), column: group.column };
-            let known: Vec<_> = table::GROUPS.iter().map(|(name, ..)| *name).collect();
-            let cure = format!("Groups are {}.", known.join(" "));
-            return Err(LineError::at(&word, format!("{what} {}", left.join(" ")), cure));
-        }
+        nothing_left(&line)?;
         let mut settings = Settings {
             compat: self.compat,
             command,
@@ -311,6 +304,19 @@ impl Reader {
         let (intervals_min, intervals_max) = (whole("n>", 30)?, whole("n<", 200)?);
         Ok(End::Uncertainty { target, intervals_min, intervals_max })
     }
+}
+
+/// That every group of the line was read.
+fn nothing_left(line: &Line) -> Result<(), LineError> {
+    if let Some(group) = line.groups.first() {
+        let left: Vec<_> = line.groups.iter().map(|group| &group.name[..]).collect();
+        let what = "Error processing command line arguments. The following were ignored:";
+        let word = Word { text: group.name.clone(), column: group.column };
+        let known: Vec<_> = table::GROUPS.iter().map(|(name, ..)| *name).collect();
+        let cure = format!("Groups are {}.", known.join(" "));
+        return Err(LineError::at(&word, format!("{what} {}", left.join(" ")), cure));
+    }
+    Ok(())
 }
 
 /// When tables are emptied.

@@ -1,0 +1,4 @@
+//! What statements mean is the same with rows on disk.
+
+#[path = "semantics.rs"]
+mod semantics;
