@@ -40,6 +40,9 @@ const POLL_GAP: Nanos = Nanos::from_micros(100);
 /// A worker that is this busy has nothing left to give.
 const BUSY_MIN: f64 = 0.9;
 
+/// Caveats of a run that hold for the machine as well, while it was calibrated.
+const OF_THE_HOST: [&str; 5] = ["busy-host", "steal", "swap", "throttled-cpu", "frequency"];
+
 /// Where it is measured.
 #[derive(Debug)]
 pub struct Bench {
@@ -100,7 +103,7 @@ pub fn calibrate(
         floor_us: floor_of(&floor).ok_or_else(nothing)?,
         sleep_late_us: spread(&sleep),
         poll_late_us: spread(&poll),
-        caveats: caveats(bench, shared, limit),
+        caveats: [caveats(bench, shared, limit), of_host(&[&ceiling, &floor])].concat(),
     })
 }
 
@@ -118,6 +121,18 @@ fn caveats(bench: &Bench, shared: bool, limit: Limit) -> Vec<Caveat> {
                     core is computed from the client's cpu time.";
         let cure = "Calibrate with fewer --client-cpus, so that the target has more.";
         caveats.push(Caveat::new("target-limited", text).cure(cure));
+    }
+    caveats
+}
+
+/// What the host did meanwhile that speaks against the figures, each once.
+fn of_host(runs: &[&Finished]) -> Vec<Caveat> {
+    let mut caveats: Vec<Caveat> = Vec::new();
+    for caveat in runs.iter().flat_map(|run| &run.summary.caveats) {
+        let known = caveats.iter().any(|known| known.code == caveat.code);
+        if OF_THE_HOST.contains(&caveat.code.as_str()) && !known {
+            caveats.push(caveat.clone());
+        }
     }
     caveats
 }

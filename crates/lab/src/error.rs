@@ -34,7 +34,8 @@ pub enum LabError {
     /// No directory of an experiment.
     #[error(
         "'{}' holds no experiment that could go on: {source}; give the run directory of one, with \
-         experiment.toml in it",
+         experiment.toml in it. A `scale` that was ended before its first trial has none yet: run \
+         it anew, with another --out",
         path.display()
     )]
     NoExperiment { path: PathBuf, source: std::io::Error },
@@ -52,8 +53,8 @@ pub enum LabError {
     Busy { path: PathBuf, pid: Option<u32> },
     /// It asks for what this version has not.
     #[error(
-        "{name} needs what is not built yet: {needs}; wideload lab --plan shows which trials, take \
-         these out of the file"
+        "{name} needs what experiments do not have yet: {needs}; wideload lab --plan shows which \
+         trials and what each of these is, take them out of the file"
     )]
     NotBuilt { name: String, needs: String },
     /// What was measured would be measured again.
@@ -136,15 +137,16 @@ pub enum LabError {
     NoHostUp { hosts: String },
     /// Somebody else's table, which would be written to.
     #[error(
-        "{table} exists on this cluster and was not made by wideload, and this would write to it: \
-         choose another --table or --keyspace, or allow it with --write-into-existing"
+        "{table} exists on this cluster without a marker that it is wideload's to write to, as \
+         `wideload run` leaves one where it creates a table: choose another --table or --keyspace, \
+         or allow it with --write-into-existing"
     )]
     ForeignTable { table: String },
     /// Somebody else's table, without the rows.
     #[error(
-        "{table} exists on this cluster, was not made by wideload, and lacks {lacking} of {probed} \
-         keys looked for: choose another --table, or allow to load into it with \
-         --write-into-existing; --skip-load reads it as it is"
+        "{table} exists on this cluster without a marker that it is wideload's to write to, and \
+         lacks {lacking} of {probed} keys looked for: choose another --table, or allow to load \
+         into it with --write-into-existing; --skip-load reads it as it is"
     )]
     ForeignRows { table: String, lacking: usize, probed: usize },
     /// A table of somebody else that has the name of ours for markers.

@@ -4,7 +4,7 @@ use crate::data::{PROBES, volume};
 use crate::provision::{TargetChoice, reference_argv};
 use crate::scripted::{Rehearsal, Scripted};
 use crate::trial::{Foreign, LoadChoice, Trial};
-use drive::{Amount, Arrivals, create_keyspace, create_table, statement_texts};
+use drive::{Amount, Arrivals, Wait, create_keyspace, create_table, statement_texts};
 use stage::cassandra::{Options, heap_of};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -60,8 +60,11 @@ pub fn explain(trial: &Trial) -> String {
     line(
         "client",
         format!(
-            "{workers} workers on cpus {}, {connections} connections, waiting by {:?}, seed {}",
-            trial.client_cpus, trial.wait, trial.seed
+            "{workers} {} on cpus {}, {connections} connections, --wait {}, seed {}",
+            if workers == 1 { "worker" } else { "workers" },
+            trial.client_cpus,
+            if trial.wait == Wait::Spin { "spin" } else { "sleep" },
+            trial.seed
         ),
     );
     line(
@@ -104,6 +107,19 @@ fn foreign_in_words(trial: &Trial, foreign: Foreign, line: &mut dyn FnMut(&str, 
         true => line("load", format!("{}, which is what is driven", volume(&trial.plan, loaded))),
         false => line("look for", format!("{} of the {loaded} rows", loaded.min(PROBES))),
     }
+}
+
+/// How long several warm-ups may take that end when they are steady; None where none does.
+#[must_use]
+pub fn long_warm_up(trial: &Trial) -> Option<String> {
+    let (count, each) = (u64::from(trial.repeat), trial.load.warm);
+    (trial.warm_until_steady && count > 1).then(|| {
+        let all = Nanos(each.0.saturating_mul(count));
+        format!(
+            "note: each of the {count} trials warms up until it is steady, for at most {each} \
+             (--warm-max): {all} in all, if none of them is"
+        )
+    })
 }
 
 /// What a foreign command does before it is measured.

@@ -52,9 +52,9 @@ pub use calibration::{
 };
 pub use caveats::STAND_IN;
 pub use error::LabError;
-pub use explain::explain;
+pub use explain::{explain, long_warm_up};
 pub use live::{Live, LiveInterval, Total};
-pub use plans::{MachineSource, Plan, PlanAsked, PlanError, machine_of, plans};
+pub use plans::{MachineSource, Plan, PlanAsked, PlanError, assumed_of, machine_of, plans};
 pub use preflight::{
     Asked, AskedTarget, Checked, preflight, told_by_check, told_by_check_of_start,
 };

@@ -3,7 +3,7 @@
 //! In: [`PlanAsked`]. Out: a [`Plan`] for each budget. Nothing is started; only the directory that
 //! was asked for is written.
 
-use machine::layout::{Devices, Layout, LayoutError, Reason, Request, plan};
+use machine::layout::{Devices, Layout, LayoutError, Reason, Request, Reserve, plan};
 use machine::{Machine, ReadError, SyntheticError};
 use stage::emit::{self, EmitError, Emitted, Set, WriteError};
 use std::io;
@@ -38,6 +38,8 @@ pub struct PlanAsked {
     pub jvm: Vec<String>,
     /// One ring of all instances.
     pub ring: bool,
+    /// What was assumed of the machine, as [`assumed_of`] says it.
+    pub assumed: Option<String>,
 }
 
 /// A layout and its files.
@@ -49,6 +51,8 @@ pub struct Plan {
     pub notes: Vec<Reason>,
     /// Files that were written.
     pub files: Vec<PathBuf>,
+    /// The directory that they are below.
+    pub root: PathBuf,
 }
 
 /// Why there is no plan.
@@ -89,6 +93,15 @@ pub fn machine_of(source: &MachineSource) -> Result<Machine, PlanError> {
     })
 }
 
+/// What a description leaves open and [`machine_of`] assumes.
+#[must_use]
+pub fn assumed_of(source: &MachineSource) -> Option<String> {
+    match source {
+        MachineSource::Recorded(_) => None,
+        MachineSource::Synthetic(text) => Machine::assumed_of(text),
+    }
+}
+
 /// Plans for every budget, then writes the files: all, or none where one cannot be.
 ///
 /// # Errors
@@ -112,8 +125,9 @@ pub fn plans(machine: &Machine, asked: &PlanAsked) -> Result<Vec<Plan>, PlanErro
             _ => dir,
         };
         let root = absolute(&dir)?;
-        let emitted = emit::files(&layout, &to_emit(asked, &root));
-        planned.push((layout, emitted?, root));
+        let mut emitted = emit::files(&layout, &to_emit(asked, &root))?;
+        emitted.notes.extend(notes(asked));
+        planned.push((layout, emitted, root));
     }
     if let Some(dir) = &asked.emit {
         let top = absolute(dir)?;
@@ -131,9 +145,21 @@ pub fn plans(machine: &Machine, asked: &PlanAsked) -> Result<Vec<Plan>, PlanErro
     let done = |(layout, emitted, root): (Layout, Emitted, PathBuf)| {
         let files = emitted.files.iter().filter(|_| asked.emit.is_some());
         let files = files.map(|file| root.join(&file.path)).collect();
-        Plan { layout, notes: emitted.notes, files }
+        Plan { layout, notes: emitted.notes, files, root }
     };
     Ok(planned.into_iter().map(done).collect())
+}
+
+/// What holds for every budget, and is not the layout's to know.
+fn notes(asked: &PlanAsked) -> Vec<Reason> {
+    let assumed = asked.assumed.iter().map(|text| Reason::caution("memory", text));
+    let mut notes: Vec<Reason> = assumed.collect();
+    if asked.request.reserve == Reserve::default() {
+        let text = "no core is kept for the operating system, interrupts or a client: instances \
+                    have all of them; --reserve-os, --reserve-irq and --reserve-client keep some";
+        notes.push(Reason::new("reserve", text));
+    }
+    notes
 }
 
 fn absolute(dir: &Path) -> Result<PathBuf, PlanError> {

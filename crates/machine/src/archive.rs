@@ -64,7 +64,11 @@ fn unpack(mut packed: impl Read) -> Result<Tree, ArchiveError> {
 fn entries(stream: impl Read) -> Result<Tree, ArchiveError> {
     let mut bounded = stream.take(STREAM_BYTES_MAX);
     let left = Cell::new(HEAD_BYTES_MAX);
-    let result = tree(Rationed { stream: &mut bounded, left: &left }, &left);
+    let result = tree(Rationed { stream: &mut bounded, left: &left }, &left).and_then(|tree| {
+        // Behind the last entry there are zeros, and the sum that a packed stream is held to.
+        io::copy(&mut bounded, &mut io::sink())?;
+        Ok(tree)
+    });
     // A stream that was cut at a bound looks like one that ends too early.
     match (bounded.limit(), left.get()) {
         (0, _) => Err(ArchiveError::Long),
@@ -202,6 +206,24 @@ mod tests {
         assert!(matches!(unpack(&b"no archive at all"[..]).unwrap_err(), ArchiveError::Io(_)));
         let deep = packed(&[(FILE, &"d/".repeat(49), "")]);
         assert!(matches!(unpack(deep.as_slice()), Err(ArchiveError::Tree(TreeError::Depth))));
+    }
+
+    #[test]
+    fn a_packed_archive_is_held_to_its_sum() {
+        use std::io::Write as _;
+        let tar = packed(&[(FILE, "sys/x", "all of it")]);
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        gzip.write_all(&tar).unwrap();
+        let whole = gzip.finish().unwrap();
+        assert!(unpack(whole.as_slice()).is_ok());
+        for cut in 1..=9 {
+            let cut = &whole[..whole.len() - cut];
+            assert!(matches!(unpack(cut), Err(ArchiveError::Io(_))), "{}", cut.len());
+        }
+        let mut wrong = whole.clone();
+        let at = wrong.windows(3).position(|bytes| bytes == b"all").unwrap();
+        wrong[at] = b'b';
+        assert!(matches!(unpack(wrong.as_slice()), Err(ArchiveError::Io(_))));
     }
 
     #[test]

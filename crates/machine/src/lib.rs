@@ -137,6 +137,15 @@ pub enum ReadError {
         /// What was given.
         root: PathBuf,
     },
+    /// Not one of its cpus is scheduled on.
+    #[error(
+        "of the cpus that {} shows none is online (sys/devices/system/cpu/online): record it \
+         again, or mend that file", root.display()
+    )]
+    NoneOnline {
+        /// What was given.
+        root: PathBuf,
+    },
 }
 
 /// A directory as it is, an archive unpacked into memory.
@@ -162,7 +171,14 @@ impl Machine {
     }
 
     fn of(source: &Source, root: &Path) -> Result<Self, ReadError> {
-        Self::from_source(source).ok_or_else(|| ReadError::NoCpu { root: root.to_owned() })
+        let root = || root.to_owned();
+        match Self::from_source(source) {
+            None => Err(ReadError::NoCpu { root: root() }),
+            Some(machine) if machine.online.is_empty() => {
+                Err(ReadError::NoneOnline { root: root() })
+            }
+            Some(machine) => Ok(machine),
+        }
     }
 
     /// A machine that is only described, its parts from the outside in:
@@ -176,6 +192,15 @@ impl Machine {
     pub fn synthetic(description: &str) -> Result<Self, SyntheticError> {
         let tree = synthetic::tree(description)?;
         Self::from_source(&Source::memory(tree)).ok_or(SyntheticError::Empty)
+    }
+
+    /// What a description leaves open, and [`Machine::synthetic`] makes up: memory, where it says
+    /// nothing of that.
+    #[must_use]
+    pub fn assumed_of(description: &str) -> Option<String> {
+        synthetic::memory_assumed(description).map(|each| {
+            format!("the description says nothing of it: {each} for each NUMA node is assumed")
+        })
     }
 
     /// `None` where nothing names a cpu.

@@ -89,6 +89,13 @@ pub(crate) fn tree(description: &str) -> Result<Tree, SyntheticError> {
     Ok(tree)
 }
 
+/// The memory of each NUMA node that is made up, where the description does not say.
+pub(crate) fn memory_assumed(description: &str) -> Option<Bytes> {
+    let levels = levels(description).ok()?;
+    let said = levels.iter().any(|level| level.part == Part::Numa && level.bytes.is_some());
+    (!said).then_some(Bytes(MEMORY_BYTES))
+}
+
 fn levels(description: &str) -> Result<Vec<Level>, SyntheticError> {
     let mut levels: Vec<Level> = Vec::new();
     for (column, word) in words(description) {

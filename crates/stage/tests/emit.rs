@@ -119,6 +119,49 @@ fn numactl_gets_the_cpus_and_the_memory_of_the_instance() {
     }
 }
 
+/// A program of this text.
+fn program(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn the_status_of_an_instance_that_failed_is_not_lost() {
+    if !installed("bash", "--version") {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let root = dir.path().join("a lab");
+    let emitted = files(&layout(&request(Database::Cassandra, "per-package")), &asked(&root));
+    emitted.unwrap().write(&root).unwrap();
+    // The last lives a little longer than the first, and ends well.
+    for (run, text) in [("cassandra-1", "exit 7"), ("cassandra-2", "sleep 0.2")] {
+        let path = root.join(run).join("run.sh");
+        fs::remove_file(&path).unwrap();
+        program(&path, &format!("#!/usr/bin/env bash\n{text}\n"));
+    }
+    let bash = Command::new("bash").args(["-c", "command -v bash"]).output().unwrap();
+    let bash = String::from_utf8(bash.stdout).unwrap();
+    // What the scripts need, and no numactl.
+    let bin = dir.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(bash.trim(), bin.join("bash")).unwrap();
+    let start = |path: &str| {
+        let output = Command::new(root.join("start.sh")).env("PATH", path).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (status, said) = start(bin.to_str().unwrap());
+    assert_eq!((status, said.contains("numactl is not on PATH")), (Some(127), true), "{said}");
+    let stub = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n";
+    program(&bin.join("numactl"), stub);
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let (status, said) = start(&path);
+    assert_eq!(status, Some(7), "{said}");
+    assert!(said.contains("cassandra-1 has ended, with status 7"), "{said}");
+    assert!(said.contains("cassandra-2 has ended, with status 0"), "{said}");
+}
+
 #[test]
 fn systemd_reads_every_unit() {
     if !installed("systemd-analyze", "--version") {

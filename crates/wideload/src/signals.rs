@@ -47,13 +47,15 @@ pub(crate) fn stop_flag(current: &Current) -> io::Result<Arc<AtomicBool>> {
     flag::register(SIGXFSZ, Arc::default())?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let current = current.clone();
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+    let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         // The first one has set the flag.
         if signals.forever().nth(1).is_some() {
             twice.store(true, Ordering::Relaxed);
             end_at_once(&current);
         }
-    })?;
+    });
+    let cure = "`ulimit -u` and pids.max of the cgroup tell how many there may be";
+    thread.map_err(|e| io::Error::other(format!("cannot start a thread: {e}; {cure}")))?;
     Ok(stop)
 }
 

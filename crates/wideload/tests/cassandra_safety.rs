@@ -211,7 +211,7 @@ fn tables_of_others_are_refused(theirs: &mut Theirs<'_>, before: &BTreeMap<Strin
         "INSERT INTO shared.wideload_marker (table_name, missing) VALUES ('nonsense', '7..3')",
     );
     let plan = theirs.query("SELECT * FROM shared.other_plan");
-    let foreign = ["was not made by wideload", "--write-into-existing"];
+    let foreign = ["without a marker", "--write-into-existing"];
     for (keyspace, table, said) in [
         ("shared", "usertable", &foreign[..]),
         ("shared", "fewer", &["is not as this workload needs it", "CREATE TABLE"]),

@@ -176,7 +176,7 @@ fn a_run_directory_has_one_process_at_a_time() {
 #[test]
 fn what_cannot_be_run_is_refused_before_anything_starts() {
     for (from, to, says) in [
-        ("storage = \"null\"", "database = \"scylla\"", "not built yet: scylla"),
+        ("storage = \"null\"", "database = \"scylla\"", "do not have yet: scylla"),
         ("\"ycsb:c\"", "\"ycsb:z\"", "(workload ycsb:z, threads 2)"),
         ("threads = [2, 4]", "threads = [2, 0]", "has the level '0'"),
         ("threads = [2, 4]", "thread = [2, 4]", "short.toml, line 17, column 1"),

@@ -82,14 +82,39 @@ fn files_are_written_where_asked_and_listed() {
         let notes = plan["notes"].to_string();
         assert!(notes.contains("concurrent_writes=64, as asked"), "{notes}");
     }
-    // For each instance six, and one to start all.
-    assert_eq!(files, (6 + 1) + (2 * 6 + 1));
+    // For each instance six; one to start all, and one of what they find where.
+    assert_eq!(files, (6 + 2) + (2 * 6 + 2));
     let yaml = home.at("a layout/numa-2/cassandra-2/cassandra.yaml");
     assert!(fs::read_to_string(yaml).unwrap().contains("concurrent_writes: 64"));
     let again = words(&["--numa-count", "1,2", "--emit", "a layout"]);
     let ended = home.run(&again);
     assert_eq!(ended.status, Some(2), "{ended:?}");
     assert!(ended.stderr.contains("is there already"), "{ended:?}");
+}
+
+#[test]
+fn what_is_assumed_and_what_comes_next_is_told() {
+    let home = Home::new();
+    let plan = ["plan", "--synthetic", "package:2 numa:1 core:4 cpu:2", "--emit", "a layout"];
+    let ended = home.run(&plan);
+    let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "! memory: the description says nothing of it: 32.0 GiB for each NUMA node is assumed",
+        "ring: 2 databases that share nothing",
+        "reserve: no core is kept for the operating system",
+        "a layout/start.sh",
+        "needs numactl on PATH",
+        "systemctl link",
+    ] {
+        assert!(text.contains(part), "{part}: {}", ended.stdout);
+    }
+    assert!(home.at("a layout/environment").is_file());
+    let ended = home.run(&words(&["--policy", "per-package", "--numa-count", "1"]));
+    let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("too few for every package"), "{ended:?}");
+    assert!(!ended.stdout.contains("is assumed"), "{ended:?}");
+    let topo = home.run(&["topo", "--synthetic", "package:2 core:4"]);
+    assert!(topo.stdout.contains("32.0 GiB for each NUMA"), "{topo:?}");
 }
 
 #[test]
@@ -126,6 +151,13 @@ fn sizes_are_those_of_the_study_and_fit_by_what_is_least() {
     assert_eq!(value["host"]["cores"], 64);
     assert_eq!(value["instance"]["fit"]["instances"], 2);
     assert_eq!(value["instance"]["fit"]["ended_by"][0], "disk");
+    // 60 of 64 GiB of each NUMA node, as a layout has them.
+    assert_eq!(value["host"]["usable_memory_bytes"], 8_u64 * (60 << 30));
+    let asked = ["--size", "--instance-cores", "8", "--instance-memory", "64GiB"];
+    let ended = home.run(&words(&asked));
+    assert!(ended.stdout.contains("7 instances of 8 cores"), "{ended:?}");
+    assert!(ended.stdout.contains("by memory; the host's disk is not known"), "{ended:?}");
+    assert!(ended.stdout.contains("of 512.0 GiB memory 32.0 GiB are left"), "{ended:?}");
     let ended = home.run(&words(&["--size"]));
     assert!(ended.stdout.contains("analytics, heavy duty"), "{ended:?}");
     refused(&home, &["--size", "--instance-cores", "1"], &["--instance-memory"]);

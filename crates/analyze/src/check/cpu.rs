@@ -162,16 +162,13 @@ fn smt(host: &Host<'_>) -> Finding {
 }
 
 fn siblings(host: &Host<'_>) -> Finding {
-    let finding = Finding::new(
-        Group::Cpu,
-        "cpu.shared",
-        "client and target",
-        "no core in common",
-        &[TechEmpower],
-    );
+    let new =
+        |what, limit: &str| Finding::new(Group::Cpu, "cpu.shared", what, limit, &[TechEmpower]);
     let Some(target) = host.target_cpus else {
-        return finding.value(format!("client on {}", host.client_cpus));
+        // Of a target that runs already its own finding tells.
+        return new("client", "recorded").value(format!("on {}", host.client_cpus));
     };
+    let finding = new("client and target", "no core in common");
     let value = format!("client on {}, target on {target}", host.client_cpus);
     let mend = "give --client-cpus and --target-cpus on different cores, or another client host";
     let finding = finding.value(value);

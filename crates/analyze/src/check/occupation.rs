@@ -36,7 +36,10 @@ pub(super) fn findings(host: &Host<'_>) -> Vec<Finding> {
 fn runnable(host: &Host<'_>) -> Finding {
     let cores = machine::one_per_core(&host.facts.machine, &host.facts.machine.online, usize::MAX);
     let max = (cores.len() as f64 * RUNNABLE_SHARE_MAX).floor() as u32;
-    let limit = format!("at most {max} (a quarter of the cores)");
+    let limit = match (max, cores.len()) {
+        (0, count) => format!("none: a quarter of {count} cores is less than one"),
+        (max, count) => format!("at most {max}, a quarter of {count} cores"),
+    };
     let finding =
         Finding::new(Group::Occupation, "host.runnable", "other tasks", limit, &[Samyama, Own]);
     let Some(occupation) = host.occupation else {

@@ -8,7 +8,7 @@
 
 use super::outcome::{Outcome, counts};
 use super::plan::{FILE_SIZE_MAX, Planned, plan_file, plan_text};
-use super::read::{Experiment, Order};
+use super::read::{Experiment, LEVEL, Order};
 use super::shown::in_words;
 use crate::caveats::STAND_IN;
 use crate::error::{LabError, table_failed};
@@ -236,7 +236,8 @@ fn unchanged(
         let trial = make(planned)?;
         // A setting that only one of them knows is one of another release.
         let other = |(name, was): &(&String, &serde_json::Value)| {
-            trial.settings.get(*name).is_some_and(|is| is != *was)
+            let is_of_file = !OF_THE_HOST.contains(&name.as_str());
+            is_of_file && trial.settings.get(*name).is_some_and(|is| is != *was)
         };
         if let Some((name, was)) = manifest.settings.iter().find(other) {
             let is = &trial.settings[name];
@@ -277,6 +278,9 @@ fn check(
     }
     Ok(host)
 }
+
+/// Settings that are resolved on the host where nothing is asked.
+const OF_THE_HOST: [&str; 4] = ["client-cpus", "target-cpus", "workers", "connections"];
 
 fn inserts(plan: &Plan) -> bool {
     let steps = plan.run.iter().flat_map(|operation| &operation.steps);
@@ -430,7 +434,7 @@ impl Carrying<'_> {
 /// The columns of a trial's factors. The table has some names of its own.
 fn columns(planned: &Planned) -> Vec<(String, String)> {
     let column = |(factor, level): &(String, String)| match is_own_column(factor) {
-        true => (format!("{factor}_level"), level.clone()),
+        true => (format!("{factor}{LEVEL}"), level.clone()),
         false => (factor.clone(), level.clone()),
     };
     planned.factors.iter().map(column).collect()

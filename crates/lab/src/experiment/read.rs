@@ -2,6 +2,7 @@
 
 use super::error::{ExperimentError, Source};
 use super::words::{self, Kind, NEEDS, WORDS};
+use record::table::is_own_column;
 use std::fmt;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -10,6 +11,9 @@ use toml::de::{DeTable, DeValue};
 const REPETITIONS_MAX: i64 = 1000;
 /// Trials of an experiment.
 pub(crate) const TRIALS_MAX: usize = 100_000;
+
+/// Behind the name of a factor that is also a column's: the column of its levels.
+pub(super) const LEVEL: &str = "_level";
 
 /// In which order trials are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,8 +183,32 @@ impl Reader<'_> {
             }
         }
         self.matches(&mut read, &parts)?;
+        self.check_columns(&read)?;
         self.check_names(&read, document)?;
         Ok(read)
+    }
+
+    /// That names can be shown, and are the heads of columns of their own.
+    fn check_columns(&self, read: &Experiment) -> Result<(), ExperimentError> {
+        let levels = read.factors.iter().flat_map(|factor| &factor.levels);
+        let mut names = [&read.name].into_iter().chain(levels.map(|level| &level.name));
+        let factors = || read.factors.iter().map(|factor| &factor.name);
+        let steers = |name: &&String| name.chars().any(char::is_control);
+        if let Some(name) = names.find(steers).or_else(|| factors().find(steers)) {
+            let what = format!("the name {name:?} has characters that steer a terminal");
+            return Err(self.source.error(0, what, "take them out of it"));
+        }
+        let of_own = |name: &&String| {
+            let own = name.strip_suffix(LEVEL);
+            own.is_some_and(|own| is_own_column(own) && factors().any(|other| other == own))
+        };
+        match factors().find(of_own) {
+            Some(name) => {
+                let what = format!("the levels of two factors would stand in a column '{name}'");
+                Err(self.source.error(0, what, "give one of them another name"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// What stands below `[experiment]`.

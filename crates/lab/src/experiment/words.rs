@@ -174,7 +174,7 @@ pub(crate) const NEEDS: [(&str, &str); 12] = [
     ("capture", "host metrics beyond those of every run"),
     ("scylla", "ScyllaDB as a target"),
     ("aerospike", "Aerospike as a target"),
-    ("cassandra-stress", "cassandra-stress workloads"),
+    ("cassandra-stress", "in experiments; `wideload run` and `wideload cassandra-stress` have it"),
     ("nosqlbench", "NoSQLBench workloads"),
     ("asbench", "asbench workloads"),
 ];

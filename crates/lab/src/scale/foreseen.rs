@@ -11,6 +11,7 @@ use machine::{Machine, client_and_target_cpus};
 use stage::Place;
 use stage::cassandra::HeapAsked;
 use std::fmt::Write as _;
+use units::CpuSet;
 
 /// The text of `wideload scale --from`.
 #[must_use]
@@ -20,6 +21,17 @@ pub fn foresee(study: &Study, machine: &Machine, database: Database) -> String {
     if split.shared {
         text.push_str("client and target share their only core: no result would be worth much\n");
     }
+    let both: CpuSet = split.client.iter().chain(split.target.iter()).collect();
+    let idle = machine.allowed.difference(&both);
+    if !idle.is_empty() {
+        let _ = writeln!(
+            text,
+            "idle are cpus {idle}: the client has half of the cores and one cpu of each, because \
+             two of its\nthreads on one core would slow each other"
+        );
+    }
+    text.push_str("below: instances x  cpus@NUMA nodes that memory is bound to\n");
+    let mut arms = 0;
     let policies = match &study.compared {
         Some(Compared::Layouts(policies)) => policies.clone(),
         Some(Compared::Instances(counts)) => {
@@ -34,7 +46,8 @@ pub fn foresee(study: &Study, machine: &Machine, database: Database) -> String {
     for budget in budgets {
         let mut seen: Vec<(Vec<Place>, String)> = Vec::new();
         if let Some(count) = budget {
-            let _ = writeln!(text, "\non {count} NUMA nodes");
+            let what = if count == 1 { "node" } else { "nodes" };
+            let _ = writeln!(text, "\non {count} NUMA {what}");
         }
         for policy in &policies {
             let asked = Asked {
@@ -52,6 +65,7 @@ pub fn foresee(study: &Study, machine: &Machine, database: Database) -> String {
                     None => {
                         let words: Vec<_> = places.iter().map(ToString::to_string).collect();
                         seen.push((places, policy.to_string()));
+                        arms += 1;
                         format!("{} x  {}", words.len(), words.join("  "))
                     }
                 },
@@ -60,7 +74,24 @@ pub fn foresee(study: &Study, machine: &Machine, database: Database) -> String {
             let _ = writeln!(text, "  {name:<12} {said}");
         }
     }
+    text.push_str(&trials(study, arms));
     text
+}
+
+/// How many trials that would be, and how long their windows are.
+fn trials(study: &Study, arms: usize) -> String {
+    let (workloads, repetitions) = (study.workloads.len(), study.repetitions as usize);
+    let each = |name: &str| {
+        let found = study.settings.iter().find(|(known, _)| known == name);
+        found.map_or_else(|| "default".to_owned(), |(_, value)| value.to_string())
+    };
+    format!(
+        "{} trials: arms {arms} x workloads {workloads} x repetitions {repetitions}; of each \
+         {} are measured after a warm-up of {},\nbesides its start and its rows\n",
+        arms * workloads * repetitions,
+        each("duration"),
+        each("warm")
+    )
 }
 
 #[cfg(test)]
@@ -86,6 +117,8 @@ mod tests {
             "per-numa     2 x  0-1@0  2-3@1",
             "per-package  the same as single",
             "cannot be: ",
+            "cpus@NUMA nodes that memory is bound to",
+            " x workloads 1 x repetitions 6",
         ] {
             assert!(text.contains(said), "{said}: {text}");
         }

@@ -6,7 +6,7 @@
 
 use super::places::Places;
 use super::{LayoutError, Policy, Reason};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::{CpuSet, NumaId, NumaSet};
 
 /// In which order NUMA nodes are taken.
@@ -55,14 +55,23 @@ pub(super) fn choose(
         (_, _, true) => "which is all",
         (Order::Compact, _, _) => "one package before the next",
         (Order::Spread, Some(_), _) => "from each package in turn",
-        (Order::Spread, None, _) => {
+        (Order::Spread, None, _) if count >= packages(free) => {
             "from each package in turn, so that every package can have its instance"
         }
+        (Order::Spread, None, _) => "from each package in turn, too few for every package",
     };
     let ascending: NumaSet = chosen.iter().copied().collect();
-    let text = format!("{count} of {} NUMA nodes with free cores: {ascending}, {how}", all.len());
+    let text = match all.len() {
+        1 => format!("the one NUMA node with free cores: {ascending}"),
+        all => format!("{count} of {all} NUMA nodes with free cores: {ascending}, {how}"),
+    };
     why.push(Reason::new("budget", text));
     Ok(chosen)
+}
+
+/// Packages that have free cores.
+fn packages(free: &Places) -> usize {
+    free.cores.iter().map(|core| core.package).collect::<BTreeSet<_>>().len()
 }
 
 /// As the cores are ordered.

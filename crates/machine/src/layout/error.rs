@@ -26,8 +26,8 @@ pub enum LayoutError {
     )]
     NumaCount { asked: usize, have: usize },
     #[error(
-        "{asked} instances do not fit on {cores} cores: give at most {cores}, or --split-cores to \
-         let instances share a core"
+        "{asked} instances do not fit on {cores} cores: give at most {cores}, or let instances \
+         share cores, with a layout like 3-shared, or with --split-cores of `wideload plan`"
     )]
     Instances { asked: usize, cores: usize },
     #[error("cpus {cpus} are not online: choose from {online}")]
@@ -48,7 +48,7 @@ pub enum LayoutError {
     Overlap { first: usize, second: usize, cpus: CpuSet },
     #[error(
         "instances {first} and {second} would share the physical core of cpus {cpus}: give it to \
-         one of them, or --split-cores if that is meant"
+         one of them, or let them share it with --split-cores of `wideload plan`"
     )]
     SharedCore { first: usize, second: usize, cpus: CpuSet },
     #[error("cpus {cpus} cannot be reserved: usable are {usable}")]

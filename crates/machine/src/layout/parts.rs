@@ -19,15 +19,19 @@ pub(super) fn split(
     };
     let (parts, text) = match &request.policy {
         Policy::Single => (vec![cores], "one instance over the whole budget".to_owned()),
-        Policy::PerPackage => (grouped(cores, |core| core.package), "one on each package".into()),
-        Policy::PerNuma => (grouped(cores, |core| core.numa.0), "one on each NUMA node".into()),
+        Policy::PerPackage => {
+            (grouped(cores, |core| core.package), "one on each package of the budget".into())
+        }
+        Policy::PerNuma => {
+            (grouped(cores, |core| core.numa.0), "one on each NUMA node of the budget".into())
+        }
         Policy::PerLlc => {
             if cores.iter().any(|core| core.llc.is_none()) {
                 return Err(LayoutError::NoLlc);
             }
             // A cache can be shared over the border of a NUMA node; an instance then is not.
             let parts = grouped(cores, |core| (core.numa, core.llc));
-            (parts, "one on each last-level cache".to_owned())
+            (parts, "one on each last-level cache of the budget".to_owned())
         }
         Policy::Count(count) => {
             let text = format!("{count} instances on runs of neighbouring cores");

@@ -6,7 +6,7 @@
 //! which is 30 x memory / 1024, cut off; the exact products stand beside it. Limits: a rule for
 //! Scylla's data on disk, not for the working set.
 
-use super::LayoutError;
+use super::{Database, LayoutError};
 use crate::Machine;
 use serde::Serialize;
 use units::Bytes;
@@ -65,27 +65,34 @@ pub struct Host {
     pub cores: u64,
     /// Memory.
     pub memory_bytes: Option<u64>,
+    /// What of it instances may take: a margin of each NUMA node is left to the kernel.
+    pub usable_memory_bytes: Option<u64>,
     /// Disk.
     pub disk_bytes: Option<u64>,
 }
 
 impl Host {
-    /// Cores and memory of a machine, and its disks together, unless `disk` is given.
+    /// Cores and memory of a machine, and its disks together, unless `disk` is given. The memory
+    /// that instances may take is what a layout of `database` leaves to them.
     #[must_use]
-    pub fn of(machine: &Machine, disk: Option<Bytes>) -> Self {
+    pub fn of(machine: &Machine, database: Database, disk: Option<Bytes>) -> Self {
         let usable = machine.allowed.intersection(&machine.online);
         let cores = crate::one_per_core(machine, &usable, usize::MAX).len() as u64;
-        let by_numa: Option<u64> = match machine.numa.is_empty() {
+        let whole = || machine.settings.memory_bytes.map(|bytes| vec![bytes]);
+        let by_numa: Option<Vec<u64>> = match machine.numa.is_empty() {
             true => None,
-            false => machine.numa.iter().map(|numa| numa.memory_bytes).sum(),
+            false => machine.numa.iter().map(|numa| numa.memory_bytes).collect(),
         };
+        let banks = by_numa.or_else(whole);
+        let usable = |banks: &Vec<u64>| banks.iter().map(|&bank| database.usable_bytes(bank)).sum();
         let disks: Option<u64> = match machine.disks.is_empty() {
             true => None,
             false => machine.disks.iter().map(|disk| disk.size_bytes).sum(),
         };
         Self {
             cores,
-            memory_bytes: by_numa.or(machine.settings.memory_bytes),
+            memory_bytes: banks.as_ref().map(|banks| banks.iter().sum()),
+            usable_memory_bytes: banks.as_ref().map(usable),
             disk_bytes: disk.map(|disk| disk.0).or(disks),
         }
     }
@@ -124,7 +131,7 @@ pub fn fit(
         return Err(LayoutError::Size { what: "memory or disk" });
     }
     let by_cores = host.cores / u64::from(cores);
-    let by_memory = host.memory_bytes.map(|bytes| bytes / memory.0);
+    let by_memory = host.usable_memory_bytes.map(|bytes| bytes / memory.0);
     let by_disk = host.disk_bytes.map(|bytes| bytes / disk);
     let each = [("cores", Some(by_cores)), ("memory", by_memory), ("disk", by_disk)];
     let instances = each.iter().filter_map(|(_, count)| *count).min().unwrap_or(0);
@@ -159,6 +166,7 @@ mod tests {
         let host = |cores, memory_gib: u64, disk_tib: Option<u64>| Host {
             cores,
             memory_bytes: Some(memory_gib * GIB),
+            usable_memory_bytes: Some(memory_gib * GIB),
             disk_bytes: disk_tib.map(|tib| tib << 40),
         };
         let fit = |host: Host| fit(&host, 16, Bytes(64 * GIB), None).unwrap();

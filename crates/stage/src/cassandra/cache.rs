@@ -256,19 +256,37 @@ fn remove(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes all releases from the cache; how many bytes that were.
+/// What is in the cache: names of directories and their sizes, sorted.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn cached(cache: &Path) -> Result<Vec<(String, Bytes)>, CacheError> {
+    let file = |cause| CacheError::File { path: cache.to_owned(), cause };
+    let names = match files(cache) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        names => names.map_err(file)?,
+    };
+    let is_release = |name: &str| name.starts_with(PREFIX) && !name.ends_with(LOCK_SUFFIX);
+    let releases = names.into_iter().map(|(name, _)| name).filter(|name| is_release(name));
+    let size = |name: String| {
+        let bytes = files(&cache.join(&name)).map_err(file)?.iter().map(|(_, size)| size).sum();
+        Ok((name, Bytes(bytes)))
+    };
+    releases.map(size).collect()
+}
+
+/// Removes all releases from the cache; which ones, and how many bytes that were.
 ///
 /// # Errors
 /// [`CacheError::InUse`] when a running wideload needs one: then nothing is removed.
-pub fn clean(cache: &Path) -> Result<Bytes, CacheError> {
+pub fn clean(cache: &Path) -> Result<Vec<(String, Bytes)>, CacheError> {
     let file = |cause| CacheError::File { path: cache.to_owned(), cause };
     let names = match files(cache) {
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Bytes(0)),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         names => names.map_err(file)?,
     };
-    let ours = || names.iter().map(|(name, _)| name).filter(|name| name.starts_with(PREFIX));
     let mut locks = Vec::new();
-    for name in ours() {
+    for (name, _) in names.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
         let release = name.trim_end_matches(LOCK_SUFFIX).trim_end_matches(".partial");
         let path = cache.join(format!("{release}{LOCK_SUFFIX}"));
         if locks.iter().any(|(_, locked)| *locked == path) {
@@ -278,15 +296,14 @@ pub fn clean(cache: &Path) -> Result<Bytes, CacheError> {
         let lock = lock.ok_or_else(|| CacheError::InUse { path: cache.join(release) })?;
         locks.push((lock, path));
     }
-    let mut bytes = 0;
-    for dir in ours().filter(|name| !name.ends_with(LOCK_SUFFIX)).map(|name| cache.join(name)) {
-        bytes += files(&dir).map_err(file)?.iter().map(|(_, size)| size).sum::<u64>();
-        remove(&dir).map_err(file)?;
+    let removed = cached(cache)?;
+    for (name, _) in &removed {
+        remove(&cache.join(name)).map_err(file)?;
     }
     for (_held, path) in &locks {
         fs::remove_file(path).map_err(file)?;
     }
-    Ok(Bytes(bytes))
+    Ok(removed)
 }
 
 #[cfg(test)]
@@ -403,9 +420,12 @@ mod tests {
         assert!(is_complete(&jars.dir));
         drop(jars);
         fs::write(rig.cache().join("not ours"), "x").unwrap();
-        assert!(clean(&rig.cache()).unwrap() > Bytes(0));
+        let listed = cached(&rig.cache()).unwrap();
+        assert_eq!((listed.len(), listed[0].0.as_str()), (1, "cassandra-5.0.5"));
+        assert!(listed[0].1 > Bytes(0));
+        assert_eq!(clean(&rig.cache()).unwrap(), listed);
         let left = files(&rig.cache()).unwrap();
         assert_eq!(left.len(), 1, "{left:?}");
-        assert_eq!(clean(&rig.dir.path().join("no such cache")).unwrap(), Bytes(0));
+        assert!(clean(&rig.dir.path().join("no such cache")).unwrap().is_empty());
     }
 }

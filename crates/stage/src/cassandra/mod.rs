@@ -24,7 +24,7 @@ mod retired;
 mod version;
 mod yaml;
 
-pub use cache::{CacheError, clean};
+pub use cache::{CacheError, cached, clean};
 pub use cluster::{Cluster, Instance, NotUp, Placement, StartError, StopError};
 pub use data::{DataError, remove as remove_data};
 pub use effect::{Asked, Effect};

@@ -113,14 +113,29 @@ pub fn files(layout: &Layout, asked: &Asked) -> Result<Emitted, EmitError> {
         Database::Aerospike => aerospike::files(layout, asked, root)?,
         Database::Reference => reference::files(layout, asked)?,
     };
-    let mut files = vec![shell::start(layout, root)];
+    let mut files = vec![shell::start(layout, root), systemd::environment(layout.database)];
     for placement in &layout.placements {
         files.push(shell::bound(layout, placement, root));
         files.push(systemd::unit(layout, placement, root));
     }
     files.extend(of_database.files);
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(Emitted { files, notes: of_database.notes })
+    let notes = of_database.notes.into_iter().chain(together(layout, asked.ring)).collect();
+    Ok(Emitted { files, notes })
+}
+
+/// Whether several instances are one database.
+fn together(layout: &Layout, ring: bool) -> Option<Reason> {
+    let text = match (layout.placements.len(), ring, layout.database) {
+        (0 | 1, _, _) => return None,
+        (count, true, _) => format!("one database of {count} instances, as asked with --ring"),
+        (count, false, Database::Reference) => format!("{count} targets that share nothing"),
+        (count, false, _) => format!(
+            "{count} databases that share nothing, each with data of its own; --ring makes them \
+             one"
+        ),
+    };
+    Some(Reason::new("ring", text))
 }
 
 fn fits_the_database(database: Database, asked: &Asked) -> Result<(), EmitError> {
@@ -139,6 +154,12 @@ fn fits_the_database(database: Database, asked: &Asked) -> Result<(), EmitError>
         }
         _ => Ok(()),
     }
+}
+
+/// The program that the scripts bind instances with.
+#[must_use]
+pub fn binder(layout: &Layout) -> &'static str {
+    shell::binder(layout)
 }
 
 /// `cassandra-1`, the name of an instance and of its directory.

@@ -2,8 +2,9 @@
 //!
 //! Input: a placement. Output: the text of a service. Source: systemd.exec(5): `CPUAffinity=`,
 //! `NUMAPolicy=` and `NUMAMask=` (from 243 on), `Limit*=`; systemd.service(5) on `ExecStart=`.
-//! The limits are those that Cassandra's and Aerospike's vendors recommend and `wideload check`
-//! looks at.
+//! What the instances find on the host, a directory of the database or a JVM, is read from one file
+//! beside the scripts, `environment`, which is to be edited there. The limits are those that
+//! Cassandra's and Aerospike's vendors recommend and `wideload check` looks at.
 
 use super::{File, name};
 use machine::layout::{Database, Layout, Placement};
@@ -21,6 +22,8 @@ pub(super) fn unit(layout: &Layout, placement: &Placement, root: &str) -> File {
         Database::Cassandra => "SuccessExitStatus=143\n",
         _ => "",
     };
+    // In front of a path of its own there is no shell: EnvironmentFile= takes no quotes.
+    let environment = escaped(&format!("{root}/{ENVIRONMENT}"));
     let text = format!(
         "[Unit]\n\
          Description=wideload {name}, layout {}\n\
@@ -29,6 +32,10 @@ pub(super) fn unit(layout: &Layout, placement: &Placement, root: &str) -> File {
          \n\
          [Service]\n\
          Type=exec\n\
+         # Without User= the instance runs as root; whoever is named there has to own\n\
+         # the directory of the instance, where its data and logs go.\n\
+         #User={}\n\
+         EnvironmentFile={environment}\n\
          ExecStart={}\n\
          CPUAffinity={}\n\
          {numa}\
@@ -42,11 +49,37 @@ pub(super) fn unit(layout: &Layout, placement: &Placement, root: &str) -> File {
          [Install]\n\
          WantedBy=multi-user.target\n",
         escaped(&layout.policy),
+        layout.database,
         quoted(&format!("{root}/{name}/run.sh")),
         placement.cpus,
     );
     let path = Path::new("systemd").join(format!("wideload-{name}.service"));
     File { path, text, executable: false }
+}
+
+/// The file that all units read.
+const ENVIRONMENT: &str = "environment";
+
+/// What the units' programs find where: to be edited on the host.
+pub(super) fn environment(database: Database) -> File {
+    let variables = match database {
+        Database::Cassandra => {
+            "# An unpacked Cassandra.\nCASSANDRA_HOME=/opt/cassandra\n\
+             # A JVM for it; without it the java on systemd's PATH.\n\
+             #JAVA_HOME=/usr/lib/jvm/default-java\n"
+        }
+        Database::Reference => {
+            "# The program; without it the one on systemd's PATH.\n\
+             #WIDELOAD=/usr/local/bin/wideload\n"
+        }
+        Database::Scylla => "# The server; without it the one on PATH.\n#SCYLLA=/usr/bin/scylla\n",
+        Database::Aerospike => "# The server; without it the one on PATH.\n#ASD=/usr/bin/asd\n",
+    };
+    let text = format!(
+        "# Read by the units in systemd/; the scripts take the same variables from the shell that\n\
+         # starts them.\n{variables}"
+    );
+    File { path: ENVIRONMENT.into(), text, executable: false }
 }
 
 /// A word of a command line: specifiers and variables are not expanded.

@@ -93,7 +93,9 @@ pub(crate) fn status(carried: &Carried) -> ExitCode {
 /// The trial of settings: they are flags of `run`, and held to the same rules.
 pub(crate) fn trial(planned: &Planned) -> Result<Trial, LabError> {
     let refused = |why: String| {
-        let why = why.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
+        // Behind an empty line there is how to call `run`, which is not what was called.
+        let lines = why.trim_start_matches("error: ").lines().take_while(|line| !line.is_empty());
+        let why = lines.map(str::trim).collect::<Vec<_>>().join(" ");
         LabError::Refused { number: planned.number, factors: planned.in_words(), why }
     };
     let line =
@@ -112,7 +114,13 @@ pub(crate) fn workload(name: &str) -> Result<(), Exit> {
 fn plan(args: &Args) -> Result<ExitCode, Exit> {
     let mut plans = Vec::new();
     for file in &args.file {
-        plans.push(plan_file(file).map_err(LabError::from)?);
+        let planned = plan_file(file).map_err(LabError::from)?;
+        // Another machine may have what this one has not: it is told, and no error.
+        let buildable = planned.1.iter().filter(|p| p.block == 1 && p.needs.is_empty());
+        if let Some(refused) = buildable.map(trial).find_map(Result::err) {
+            output::tell(&format!("note: {} would be refused here: {refused}", file.display()));
+        }
+        plans.push(planned);
     }
     if args.json {
         let all: Vec<_> = plans.iter().map(|(e, trials)| plan_as_json(e, trials)).collect();

@@ -5,7 +5,7 @@ mod table;
 
 use crate::exit::Exit;
 use crate::output;
-use lab::{MachineSource, Plan, PlanAsked, machine_of, plans};
+use lab::{MachineSource, Plan, PlanAsked, assumed_of, machine_of, plans};
 use machine::Machine;
 use machine::layout::{
     Addresses, Amount, Budget, Database, MemoryAsked, Order, Policy, Request, Reserve, Smt,
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SOURCE", default_value = "/", conflicts_with = "synthetic")]
     machine: PathBuf,
     /// A machine that is only described, from the outside in, like
-    /// 'package:2 numa:1(memory=64GiB) llc:2 core:4 cpu:2'
+    /// 'package:2 numa:1(memory=64GiB) llc:2 core:4 cpu:2'; without memory 32 GiB a NUMA node
     #[arg(long, value_name = "PARTS")]
     synthetic: Option<String>,
     /// cassandra, scylla, aerospike or reference
@@ -118,9 +118,9 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     };
     let machine = machine_of(&source)?;
     if args.size.size {
-        return size::main(&args.size, &machine, args.json);
+        return size::main(args, &machine, assumed_of(&source));
     }
-    let plans = plans(&machine, &asked(args))?;
+    let plans = plans(&machine, &asked(args, assumed_of(&source)))?;
     if args.json {
         let json =
             serde_json::to_string_pretty(&as_json(&machine, &plans)).map_err(Exit::environment)?;
@@ -131,7 +131,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn asked(args: &Args) -> PlanAsked {
+fn asked(args: &Args, assumed: Option<String>) -> PlanAsked {
     let order = match (args.spread, args.compact) {
         (true, _) => Some(Order::Spread),
         (_, true) => Some(Order::Compact),
@@ -171,6 +171,7 @@ fn asked(args: &Args) -> PlanAsked {
         settings: args.set.clone(),
         jvm: args.jvm.clone(),
         ring: args.ring,
+        assumed,
     }
 }
 

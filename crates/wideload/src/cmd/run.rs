@@ -6,7 +6,7 @@ mod password;
 mod recorded;
 mod resolve;
 
-pub(crate) use args::Args;
+pub(crate) use args::{Args, WarmUp};
 pub(crate) use password::credentials;
 pub(crate) use resolve::{CASSANDRA, check_host, trial, trial_of, workload};
 
@@ -28,6 +28,9 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     if args.dry_run {
         output::print(&lab::explain(&trial))?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(note) = lab::long_warm_up(&trial) {
+        output::tell(&note);
     }
     let mut screen = Screen::new(&trial, current);
     let finished = lab::run(&trial, &mut screen, &stop);

@@ -2,7 +2,7 @@
 
 use super::cassandra::Flags;
 use super::lab::{self as experiment, show_carried};
-use super::run::CASSANDRA;
+use super::run::{self, CASSANDRA};
 use super::times;
 use crate::exit::Exit;
 use crate::output;
@@ -51,7 +51,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "POLICY,...", value_delimiter = ',', conflicts_with = "instances")]
     layouts: Vec<Policy>,
     /// Numbers of instances to compare, on the same cpus; six and more give the scalability law
-    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..=1024)
+    )]
     instances: Vec<u32>,
     /// Budgets in NUMA nodes, for each layout [default: all of the target's]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
@@ -74,7 +79,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = times::of_run)]
     duration: Option<Nanos>,
     /// Time before it, or auto [default: 500ms; of Cassandras auto]
-    #[arg(long, value_name = "TIME|auto")]
+    #[arg(long, value_name = "TIME|auto", value_parser = warm_up)]
     warm: Option<String>,
     /// Clients of every arm [default: looked for, until the arm is busy]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -152,6 +157,11 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         output::print(&recommended)?;
     }
     Ok(experiment::status(&scaled.carried))
+}
+
+/// A time or the word, as `run` takes it.
+fn warm_up(text: &str) -> Result<String, String> {
+    text.parse::<run::WarmUp>().map(|_| text.to_owned())
 }
 
 /// What is compared with itself says nothing.

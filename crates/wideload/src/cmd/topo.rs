@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::output;
+use crate::text::wrap;
 use anyhow::{Context as _, anyhow};
 use machine::{Machine, Recording, picture};
 use serde_json::json;
@@ -26,7 +27,8 @@ pub(crate) struct Args {
     #[arg(value_name = "SOURCE", default_value = "/")]
     source: PathBuf,
     /// A machine that is only described, its parts from the outside in: package, die, numa, llc,
-    /// core, cpu, each with how many are in one of the part before
+    /// core, cpu, each with how many are in one of the part before; without memory 32 GiB a NUMA
+    /// node
     #[arg(long, value_name = "PARTS", conflicts_with_all = ["source", "record"])]
     synthetic: Option<String>,
     /// Print it as JSON
@@ -58,7 +60,9 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         let value = json!({ "schema": 1, "source": source, "machine": machine });
         output::data(&format!("{value:#}\n"))?;
     } else {
-        output::print(&picture::tree(&machine))?;
+        let assumed = args.synthetic.as_deref().and_then(Machine::assumed_of);
+        let assumed = assumed.map(|text| format!("{}\n", wrap(&text, "! memory: ", "  ")));
+        output::print(&(picture::tree(&machine) + &assumed.unwrap_or_default()))?;
     }
     let written = [("picture", &args.svg), ("recording", &args.record)];
     for (what, file) in written.iter().filter_map(|(what, file)| Some((what, file.as_ref()?))) {

@@ -26,6 +26,7 @@ Examples:
 
 Keys of cassandra.yaml that are not set have Cassandra's built-in defaults, which for some keys are
 not those of the cassandra.yaml in a package. It asks for no password: listen where nobody else is.
+The reference target, which needs no Java and is no database, is started by `wideload serve`.
 
 Exit status: 0 up; 2 usage, also when it is up already; 3 environment; 130 Ctrl-C.";
 

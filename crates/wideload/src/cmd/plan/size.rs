@@ -1,7 +1,9 @@
 //! `wideload plan --size`: how large an instance is to be, and how many fit on the machine.
 
+use super::Args;
 use crate::exit::Exit;
 use crate::output;
+use crate::text::wrap;
 use machine::Machine;
 use machine::layout::sizing::{DISK_PER_MEMORY, Fit, Host, disk_for, fit, table};
 use serde_json::json;
@@ -17,7 +19,7 @@ pub(crate) struct Flags {
     #[arg(
         long,
         conflicts_with_all = [
-            "database", "policy", "smt", "numa_count", "spread", "compact", "cpus", "reserve_os",
+            "policy", "smt", "numa_count", "spread", "compact", "cpus", "reserve_os",
             "reserve_irq", "reserve_client", "split_cores", "memory", "memory_total", "heap",
             "address", "ring", "version", "java", "set", "jvm", "emit",
         ]
@@ -37,8 +39,13 @@ pub(crate) struct Flags {
     disk: Option<Bytes>,
 }
 
-pub(super) fn main(flags: &Flags, machine: &Machine, as_json: bool) -> Result<ExitCode, Exit> {
-    let host = Host::of(machine, flags.disk);
+pub(super) fn main(
+    args: &Args,
+    machine: &Machine,
+    assumed: Option<String>,
+) -> Result<ExitCode, Exit> {
+    let flags = &args.size;
+    let host = Host::of(machine, args.database, flags.disk);
     let asked = match (flags.instance_cores, flags.instance_memory) {
         (Some(cores), Some(memory)) => {
             let fit = fit(&host, cores, memory, flags.instance_disk).map_err(Exit::usage)?;
@@ -47,11 +54,13 @@ pub(super) fn main(flags: &Flags, machine: &Machine, as_json: bool) -> Result<Ex
         }
         _ => None,
     };
-    if as_json {
+    if args.json {
         let instance = asked.as_ref().map(|(cores, memory, disk, fit)| {
             json!({ "cores": cores, "memory_bytes": memory.0, "disk_bytes": disk.0, "fit": fit })
         });
-        let value = json!({ "schema": 1, "sizes": table(), "host": host, "instance": instance });
+        let value = json!({
+            "schema": 1, "sizes": table(), "host": host, "assumed": assumed, "instance": instance,
+        });
         let text = serde_json::to_string_pretty(&value).map_err(Exit::environment)?;
         output::data(&format!("{text}\n"))?;
         return Ok(ExitCode::SUCCESS);
@@ -59,6 +68,7 @@ pub(super) fn main(flags: &Flags, machine: &Machine, as_json: bool) -> Result<Ex
     let mut text = sizes();
     if let Some((cores, memory, disk, fit)) = &asked {
         text.push_str(&fitting(&host, (*cores, *memory, *disk), fit));
+        text.extend(assumed.map(|text| format!("{}\n", wrap(&text, "! memory: ", "  "))));
     }
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -87,17 +97,29 @@ fn sizes() -> String {
     text
 }
 
+/// What ends it, and what does not only because it is not known.
+fn ended_by(fit: &Fit) -> String {
+    let each = [("memory", fit.by_memory), ("disk", fit.by_disk)];
+    let unknown = each.iter().filter(|(_, count)| count.is_none()).map(|(name, _)| *name);
+    let unknown: Vec<_> = unknown.collect();
+    let but = match unknown.is_empty() {
+        true => String::new(),
+        false => format!("; the host's {} is not known", unknown.join(" and ")),
+    };
+    format!("{}{but}", fit.ended_by.join(" and "))
+}
+
 fn fitting(host: &Host, (cores, memory, disk): (u32, Bytes, Bytes), fit: &Fit) -> String {
     let known = |bytes: Option<u64>| bytes.map_or("unknown".to_owned(), |b| Bytes(b).to_string());
     let alone = |count: Option<u64>| count.map_or("unknown".to_owned(), |count| count.to_string());
-    format!(
+    let mut text = format!(
         "\n{} instances of {cores} cores, {memory} memory and {disk} disk fit, by {}\n\
          {:<8} {:>12} {:>12} {:>10}\n\
          {:<8} {:>12} {:>12} {:>10}\n\
          {:<8} {:>12} {:>12} {:>10}\n\
          {:<8} {:>12} {:>12} {:>10}\n",
         fit.instances,
-        fit.ended_by.join(" and "),
+        ended_by(fit),
         "",
         "the host",
         "an instance",
@@ -107,12 +129,18 @@ fn fitting(host: &Host, (cores, memory, disk): (u32, Bytes, Bytes), fit: &Fit) -
         cores,
         fit.by_cores,
         "memory",
-        known(host.memory_bytes),
+        known(host.usable_memory_bytes),
         memory.to_string(),
         alone(fit.by_memory),
         "disk",
         known(host.disk_bytes),
         disk.to_string(),
         alone(fit.by_disk),
-    )
+    );
+    if let (Some(all), Some(usable)) = (host.memory_bytes, host.usable_memory_bytes) {
+        // Writing to a String cannot fail.
+        let left = Bytes(all.saturating_sub(usable));
+        let _ = writeln!(text, "of {} memory {left} are left to the kernel", Bytes(all));
+    }
+    text
 }

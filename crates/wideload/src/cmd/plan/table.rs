@@ -20,6 +20,7 @@ fn brief(machine: &Machine) -> String {
     let cpus = Some(format!("{} cpus", machine.online.len()));
     let numas = match machine.numa.len() {
         0 => None,
+        1 => Some("1 NUMA node".to_owned()),
         count => Some(format!("{count} NUMA nodes")),
     };
     [model, cpus, numas].into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -39,20 +40,36 @@ fn one(plan: &Plan) -> String {
         let _ = writeln!(text, "{}", wrap(&line, mark, "      "));
     }
     if !plan.files.is_empty() {
-        text.push_str("files\n");
-    }
-    for file in &plan.files {
-        let _ = writeln!(text, "    {}", file.display());
+        text.push_str(&files(plan));
     }
     text
+}
+
+/// Where the files are, and what to do with them.
+fn files(plan: &Plan) -> String {
+    let root = plan.root.display();
+    let count = plan.files.len();
+    let first = format!("{}-1", plan.layout.database);
+    format!(
+        "files\n    {count} below {root}\n    \
+         start.sh, environment, systemd/, and a directory for each instance like {first}/,\n    \
+         where its data and logs go as well\n\
+         next\n    {root}/start.sh\n        \
+         starts all of them until Ctrl-C; needs {} on PATH\n    \
+         systemctl link {root}/systemd/*.service\n        \
+         then `systemctl start wideload-{first}` and so on; first look through\n        \
+         {root}/environment\n",
+        stage::emit::binder(&plan.layout)
+    )
 }
 
 fn headline(layout: &Layout) -> String {
     let instances = layout.placements.len();
     let what = if instances == 1 { "instance" } else { "instances" };
-    let numas = match layout.budget_numas.is_empty() {
-        true => String::new(),
-        false => format!(" on NUMA nodes {}", layout.budget_numas),
+    let numas = match layout.budget_numas.len() {
+        0 => String::new(),
+        1 => format!(" on NUMA node {}", layout.budget_numas),
+        _ => format!(" on NUMA nodes {}", layout.budget_numas),
     };
     format!("{}: {instances} {what} of {}{numas}", layout.policy, layout.database)
 }

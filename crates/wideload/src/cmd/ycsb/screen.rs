@@ -14,7 +14,10 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use units::{Nanos, clock};
-use workload::ycsb::{Job, Kind, Measurement};
+use workload::ycsb::{From, Job, Kind, Measurement};
+
+/// Code of the caveat that the schedule was not kept.
+const RATE_MISSED: &str = "rate-missed";
 
 /// Lines on stderr, and on stdout too where the averages over time are wanted.
 pub(super) struct Screen {
@@ -96,6 +99,10 @@ impl Screen {
         }
         for caveat in &finished.summary.caveats {
             say(&format!("wideload: caveat {}: {}", caveat.code, caveat.text));
+            if caveat.code == RATE_MISSED && self.measurement.from != From::Sent {
+                say("wideload: the lines [Intended-...] count from the schedule all the same, as \
+                     YCSB's do: the longer the run, the larger they are");
+            }
         }
         say(&format!("wideload: run directory {}", finished.run_dir.display()));
     }
