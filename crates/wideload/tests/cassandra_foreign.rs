@@ -172,13 +172,8 @@ impl Lines<'_> {
         assert_eq!(cell("caching").matches("ALL").count(), 2, "{}", cell("caching"));
         // Every other table is compound.
         assert!(!cell("flags").contains("compound"), "{}", cell("flags"));
-        assert_good(
-            "reads",
-            &self.stress(
-                "read n=1000 no-warmup -rate threads=10 -pop seq=1..1000 \
-                                           -schema keyspace=ks3",
-            ),
-        );
+        let read = "read n=1000 no-warmup -rate threads=10 -pop seq=1..1000 -schema keyspace=ks3";
+        assert_good(read, &self.stress(read));
     }
 
     /// The core workloads in the order that YCSB gives them: those that insert come last.
