@@ -228,6 +228,7 @@ impl Observer for Recording<'_> {
         let length = interval.record.end.since(interval.record.start);
         self.live.interval(&LiveInterval {
             latency: &latency,
+            is_response: self.open_loop,
             ok,
             errors,
             length,
