@@ -13,14 +13,27 @@
 //! (1961). Limits: blocks are taken for independent; 3 values against 3 cannot say more than
 //! p = 0.1, whatever they are.
 
+mod words;
+
 use crate::ratio::ratio_of_logs;
-use crate::ratio::{CONFIDENCE, IntervalKind, PAIRS_MIN, Ratio, log_ratios, logs, mean_and_error};
+use crate::ratio::{CONFIDENCE, IntervalKind, Ratio, log_ratios, logs, mean_and_error};
 use crate::student;
 use serde::Serialize;
 
 /// How sure it has to be that an arm beats all others for it to win. At 95 % one of 20 experiments
 /// with equal arms would have a winner.
 const WINNER: f64 = 0.99;
+
+/// What arms are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum By {
+    /// Operations per second.
+    #[serde(rename = "ops_s")]
+    Throughput,
+    /// The 99th percentile of the response time; less is better, so values are its inverse.
+    #[serde(rename = "response_p99_us")]
+    ResponseP99,
+}
 
 /// What was measured of one arm.
 #[derive(Debug, Clone, Copy)]
@@ -72,9 +85,10 @@ pub enum Verdict {
     },
     /// Some arm cannot be told from the best.
     CannotTell {
-        /// The best is at most so much better, or worse, than the arms that it does not beat.
-        difference_share_max: f64,
-        /// How sure that bound is.
+        /// Of the best and an arm that it does not beat, the better one has at most so much more;
+        /// None where one of these has too few values for a bound.
+        difference_share_max: Option<f64>,
+        /// How sure that bound is: the least sure of these arms.
         bound: IntervalKind,
     },
 }
@@ -138,7 +152,9 @@ fn versus(
     let ratio = ratio_of_logs(&ratios, (1.0 - CONFIDENCE) / comparisons)?;
     let (p, test) = match ratio.interval_kind {
         IntervalKind::Sure => (pair_test(&ratios), Test::Pairs),
-        IntervalKind::Range => (rank_test(&logs(best), &logs(other)), Test::Ranks),
+        IntervalKind::Range | IntervalKind::Alone => {
+            (rank_test(&logs(best), &logs(other)), Test::Ranks)
+        }
     };
     Some(Versus { arm, ratio, p: (p * comparisons).min(1.0), test })
 }
@@ -146,24 +162,34 @@ fn versus(
 fn verdict(arms: &[Arm<'_>], best: usize, versus: &[Versus]) -> Option<Verdict> {
     let p = versus.iter().map(|v| v.p).reduce(f64::max)?;
     let ahead = versus.iter().all(|v| v.ratio.value > 1.0);
-    if ahead && p <= 1.0 - WINNER {
+    let is_repeated = versus.iter().all(|v| v.ratio.pairs > 1);
+    if ahead && is_repeated && p <= 1.0 - WINNER {
         return Some(Verdict::Winner { certainty: 1.0 - p });
     }
-    let beaten = |v: &Versus| v.p <= 1.0 - CONFIDENCE && v.ratio.value > 1.0;
     let least = logs(arms[best].values).into_iter().fold(f64::INFINITY, f64::min);
     let above = |v: &Versus| {
-        let few = v.ratio.interval_kind == IntervalKind::Range && v.ratio.pairs > 1;
+        let few = v.ratio.interval_kind == IntervalKind::Range;
         few && logs(arms[v.arm].values).into_iter().all(|log| log < least)
     };
-    if versus.iter().all(|v| beaten(v) || above(v)) {
+    if versus.iter().all(|v| v.is_beaten() || above(v)) {
         return Some(Verdict::Leads { certainty: 1.0 - p });
     }
-    let rivals = || versus.iter().filter(|v| !beaten(v));
-    let off = |v: &Versus| (v.ratio.interval.1 - 1.0).max(1.0 - v.ratio.interval.0);
-    let difference_share_max = rivals().map(off).fold(0.0, f64::max);
-    let sure = rivals().all(|v| v.ratio.interval_kind == IntervalKind::Sure);
-    let bound = if sure { IntervalKind::Sure } else { IntervalKind::Range };
-    Some(Verdict::CannotTell { difference_share_max, bound })
+    let rivals = || versus.iter().filter(|v| !v.is_beaten());
+    let apart = |v: &Versus| match (v.ratio.interval_kind, v.ratio.interval) {
+        (IntervalKind::Sure, Some((low, high))) => Some(high.max(1.0 / low) - 1.0),
+        _ => None,
+    };
+    let difference_share_max =
+        rivals().map(apart).try_fold(0.0, |most: f64, share| Some(most.max(share?)));
+    let fewest = rivals().map(|v| v.ratio.pairs).min().unwrap_or(0);
+    Some(Verdict::CannotTell { difference_share_max, bound: IntervalKind::of(fewest) })
+}
+
+impl Versus {
+    /// At 95 %, all comparisons of the experiment together. One pair beats nobody.
+    fn is_beaten(&self) -> bool {
+        self.p <= 1.0 - CONFIDENCE && self.ratio.value > 1.0 && self.ratio.pairs > 1
+    }
 }
 
 /// How often pairs of equal arms have a mean as far from 0: Student's test.
@@ -211,55 +237,6 @@ pub fn rank_test(one: &[f64], other: &[f64]) -> f64 {
     let as_far: f64 =
         (0..=most).filter(|s| s.abs_diff(middle) >= far).map(|s| ways[chosen][s]).sum();
     (as_far / total).min(1.0)
-}
-
-impl Comparison {
-    /// The verdict in a sentence, for example "per-numa is best: 1.270 times single (1.240 to
-    /// 1.300, 95 %), certainty 99.9 %".
-    #[must_use]
-    pub fn sentence(&self, arms: &[Arm<'_>]) -> String {
-        let best = arms[self.best].name;
-        let against = |versus: &Versus| {
-            let Ratio { value, interval: (low, high), interval_kind, .. } = versus.ratio;
-            let (name, kind) = (arms[versus.arm].name, interval_kind.name());
-            format!("{value:.3} times {name} ({low:.3} to {high:.3}, {kind})")
-        };
-        let all: Vec<String> = self.versus.iter().map(against).collect();
-        let all = all.join(", ");
-        match self.verdict {
-            Verdict::Winner { certainty } => {
-                format!("{best} is best: {all}, certainty {}", sure(certainty))
-            }
-            Verdict::Leads { certainty } => {
-                let repeats = self.versus.iter().map(|v| v.ratio.pairs).min().unwrap_or(0);
-                let certainty = sure(certainty);
-                match repeats < PAIRS_MIN {
-                    true => format!(
-                        "{best} leads: {all}; {repeats} repetitions cannot say more than certainty \
-                         {certainty}"
-                    ),
-                    false => format!(
-                        "{best} leads: {all}; certainty {certainty}, and a winner needs 99 %: \
-                         repeat it more often"
-                    ),
-                }
-            }
-            Verdict::CannotTell { difference_share_max, bound } => {
-                let percent = crate::percent_raised(difference_share_max);
-                let bound = bound.name();
-                format!("cannot tell; at most +-{percent} ({bound}): {best} is {all}")
-            }
-        }
-    }
-}
-
-/// 99.95 % and more are not written as certain.
-fn sure(certainty: f64) -> String {
-    if certainty > 0.999 {
-        "above 99.9 %".to_owned()
-    } else {
-        format!("{} %", (certainty * 1000.0).floor() / 10.0)
-    }
 }
 
 #[cfg(test)]

@@ -72,7 +72,8 @@ fn a_better_arm_is_found_with_its_gain() {
             comparison.best == 2 && {
                 let inside = |v: &Versus| {
                     let truth = factors[2] / factors[v.arm];
-                    (v.ratio.interval.0..=v.ratio.interval.1).contains(&truth)
+                    let (low, high) = v.ratio.interval.unwrap();
+                    (low..=high).contains(&truth)
                 };
                 versus.iter().all(inside)
             },
@@ -93,15 +94,86 @@ fn three_against_three_lead_and_do_not_win() {
     assert!((versus.p - 0.1).abs() < 1e-12, "{versus:?}");
     assert_eq!((versus.test, versus.ratio.interval_kind), (Test::Ranks, IntervalKind::Range));
     assert_eq!(comparison.verdict, Verdict::Leads { certainty: 1.0 - versus.p });
-    let sentence = comparison.sentence(&arms(&values));
+    let sentence = comparison.sentence(&arms(&values), By::Throughput);
     assert!(
-        sentence.starts_with("per-package leads: 3.000 times single (3.000 to 3.000, min-max)"),
+        sentence.starts_with(
+            "ahead by throughput is per-package: 3.000 times single (3.000 to 3.000, min-max)"
+        ),
         "{sentence}"
     );
-    assert!(sentence.contains("3 repetitions cannot say more than certainty 90 %"), "{sentence}");
-    // One against one says nothing at all.
-    let one: Vec<Vec<_>> = values.iter().map(|v| v[..1].to_vec()).collect();
-    assert!(matches!(compared(&one).verdict, Verdict::CannotTell { .. }));
+    assert!(sentence.contains("not proven, certainty 90 %"), "{sentence}");
+    let surely = comparison.surely();
+    assert!(surely.contains("in 100 of 1000") && surely.contains("3 repetitions"), "{surely}");
+}
+
+#[test]
+fn one_repetition_says_nothing_and_gives_no_bound() {
+    let values = [vec![Some(4995.0)], vec![Some(4986.0)]];
+    let comparison = compared(&values);
+    assert_eq!(comparison.versus[0].ratio.interval, None);
+    let unbounded = Verdict::CannotTell { difference_share_max: None, bound: IntervalKind::Alone };
+    assert_eq!(comparison.verdict, unbounded);
+    let sentence = comparison.sentence(&arms(&values), By::Throughput);
+    assert_eq!(
+        sentence,
+        "cannot tell single from per-package by throughput: one repetition says nothing (1.002 \
+         times per-package (one value))"
+    );
+}
+
+#[test]
+fn what_was_seen_of_a_few_is_called_no_bound() {
+    let some = |values: [f64; 3]| values.map(Some).to_vec();
+    let values = [some([100.0, 250.0, 90.0]), some([110.0, 100.0, 120.0])];
+    let comparison = compared(&values);
+    let sentence = comparison.sentence(&arms(&values), By::Throughput);
+    let Verdict::CannotTell { difference_share_max, bound } = comparison.verdict else {
+        panic!("{comparison:?}")
+    };
+    assert_eq!((difference_share_max, bound), (None, IntervalKind::Range));
+    assert!(!sentence.contains("at most"), "{sentence}");
+    assert!(sentence.contains("fewer than 6 repetitions give no bound (1.195 times per-package"));
+}
+
+/// Each ratio of the first arm to another is given, with scatter that cancels over the blocks.
+fn with_ratios(others: &[f64], scatter: f64) -> Vec<Vec<Option<f64>>> {
+    let block = |i: u32| if i.is_multiple_of(2) { scatter } else { -scatter };
+    let of = |ratio: &f64| (0..8).map(|i| Some(1e5 / ratio * f64::exp(block(i)))).collect();
+    std::iter::once(vec![Some(1e5); 8]).chain(others.iter().map(of)).collect()
+}
+
+#[test]
+fn a_bound_holds_for_every_arm_that_its_sentence_speaks_of() {
+    // The first beats the third by far; the second may be better or worse.
+    let values = with_ratios(&[1.01, 1.2], 0.02);
+    let comparison = compared(&values);
+    let Verdict::CannotTell { difference_share_max: Some(share), .. } = comparison.verdict else {
+        panic!("{comparison:?}")
+    };
+    let (low, high) = comparison.versus[0].ratio.interval.unwrap();
+    assert!((share - (high - 1.0).max(1.0 / low - 1.0)).abs() < 1e-12, "{comparison:?}");
+    let sentence = comparison.sentence(&arms(&values), By::Throughput);
+    let (told, behind) = sentence.split_once("; surely behind: ").unwrap();
+    assert!(told.starts_with("cannot tell single from per-package by throughput: at most "));
+    assert!(!told.contains("per-numa") && behind.starts_with("per-numa (single has "), "{behind}");
+    // How far the better of two is ahead has no upper end, and there is no minus 178 %.
+    let wide = compared(&with_ratios(&[1.2], 1.0));
+    let sentence = wide.sentence(&arms(&with_ratios(&[1.2], 1.0)), By::Throughput);
+    assert!(sentence.contains("at most a factor of "), "{sentence}");
+}
+
+#[test]
+fn of_several_arms_the_nearest_comes_first() {
+    let values = with_ratios(&[8.0, 1.4, 3.0], 0.001);
+    let comparison = compared(&values);
+    let sentence = comparison.sentence(&arms(&values), By::Throughput);
+    let places: Vec<_> =
+        ["per-package", "per-llc", "per-numa"].map(|arm| sentence.find(arm).unwrap()).to_vec();
+    assert!(sentence.starts_with("best by throughput is single: 1.400 times per-numa"));
+    assert!(places.is_sorted_by(|a, b| a > b), "{sentence}");
+    assert!(comparison.surely().contains("fewer than 1 of 1000"));
+    let waits = comparison.sentence(&arms(&values), By::ResponseP99);
+    assert!(waits.contains("that of per-numa is 1.400 times as long"), "{waits}");
 }
 
 #[test]
@@ -115,8 +187,9 @@ fn between_95_and_99_percent_an_arm_leads() {
     let comparison = compared(&values);
     let Verdict::Leads { certainty } = comparison.verdict else { panic!("{comparison:?}") };
     assert!((certainty - 0.970).abs() < 0.001, "{certainty}");
-    let sentence = comparison.sentence(&arms(&values));
-    assert!(sentence.contains("certainty 96.9 %, and a winner needs 99 %"), "{sentence}");
+    let sentence = comparison.sentence(&arms(&values), By::Throughput);
+    assert!(sentence.contains("not proven, certainty 96.9 %"), "{sentence}");
+    assert!(comparison.surely().contains("in 31 of 1000"), "{}", comparison.surely());
 }
 
 #[test]
@@ -140,10 +213,11 @@ fn what_cannot_be_told_is_bounded_by_the_arms_that_are_not_beaten() {
     let Verdict::CannotTell { difference_share_max, bound } = comparison.verdict else {
         panic!("{comparison:?}")
     };
-    assert!(difference_share_max < 0.15 && bound == IntervalKind::Sure, "{comparison:?}");
+    let share = difference_share_max.unwrap();
+    assert!(share < 0.15 && bound == IntervalKind::Sure, "{comparison:?}");
     assert!(comparison.versus[0].p < 0.001, "the arm of half the speed is beaten");
-    let sentence = comparison.sentence(&arms(&values));
-    assert!(sentence.starts_with("cannot tell; at most +-"), "{sentence}");
+    let sentence = comparison.sentence(&arms(&values), By::Throughput);
+    assert!(sentence.contains(" apart (95 %); surely behind: single ("), "{sentence}");
 }
 
 #[test]
@@ -154,8 +228,11 @@ fn failed_trials_leave_their_block_out_and_arms_without_values_are_none() {
     let comparison = compared(&values);
     assert_eq!((comparison.versus[0].ratio.pairs, comparison.best), (6, 1));
     assert!(is_winner(&comparison));
-    let sentence = comparison.sentence(&arms(&values));
-    assert!(sentence.starts_with("per-package is best: 1.") && sentence.contains("certainty"));
+    let sentence = comparison.sentence(&arms(&values), By::Throughput);
+    assert!(
+        sentence.starts_with("best by throughput is per-package: 1.")
+            && sentence.contains("certainty")
+    );
     let nothing = vec![vec![None; 8], values[1].clone()];
     assert_eq!(compare(&arms(&nothing)), None);
     assert_eq!(compare(&arms(&values[..1])), None);

@@ -4,8 +4,9 @@
 //! had its turn once, so what drifts from block to block moves both and cancels. Out: a [`Ratio`]
 //! with its interval. The ratio is that of geometric means over the blocks in which both have a
 //! value; its interval is Student's for the mean of the logarithms of the blocks' ratios, from
-//! [`PAIRS_MIN`] blocks on, and the least and the greatest of them below. Source: Fleming and
-//! Wallace, "How not to lie with statistics" (1986) for geometric means of ratios; Student (1908).
+//! [`PAIRS_MIN`] blocks on, and the least and the greatest of them below; a single block gives
+//! none. Source: Fleming and Wallace, "How not to lie with statistics" (1986) for geometric means
+//! of ratios; Student (1908).
 //! Limits: values that are not above 0 are left out; blocks are taken for independent.
 
 use crate::student;
@@ -25,6 +26,9 @@ pub enum IntervalKind {
     /// The least and the greatest that was seen: too few to say more.
     #[serde(rename = "min-max")]
     Range,
+    /// There is none: one value says nothing of the next one.
+    #[serde(rename = "one value")]
+    Alone,
 }
 
 impl IntervalKind {
@@ -34,13 +38,18 @@ impl IntervalKind {
         match self {
             Self::Sure => "95 %",
             Self::Range => "min-max",
+            Self::Alone => "one value",
         }
     }
 
     /// Of so many values.
     #[must_use]
     pub const fn of(count: usize) -> Self {
-        if count < PAIRS_MIN { Self::Range } else { Self::Sure }
+        match count {
+            0 | 1 => Self::Alone,
+            2..PAIRS_MIN => Self::Range,
+            _ => Self::Sure,
+        }
     }
 }
 
@@ -49,8 +58,8 @@ impl IntervalKind {
 pub struct Ratio {
     /// Of their geometric means.
     pub value: f64,
-    /// From, to.
-    pub interval: (f64, f64),
+    /// From, to; None of a single pair.
+    pub interval: Option<(f64, f64)>,
     /// What that says.
     pub interval_kind: IntervalKind,
     /// Blocks in which both were measured.
@@ -61,8 +70,8 @@ impl Ratio {
     /// Times `factor`.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
-        let (low, high) = self.interval;
-        Self { value: self.value * factor, interval: (low * factor, high * factor), ..self }
+        let interval = self.interval.map(|(low, high)| (low * factor, high * factor));
+        Self { value: self.value * factor, interval, ..self }
     }
 }
 
@@ -86,17 +95,19 @@ pub(crate) fn ratio_of_logs(logs: &[f64], miss: f64) -> Option<Ratio> {
     }
     let (mean, error) = mean_and_error(logs);
     let interval_kind = IntervalKind::of(pairs);
-    let (low, high) = match interval_kind {
+    let interval = match interval_kind {
         IntervalKind::Sure => {
             let half = student::quantile(miss, pairs - 1) * error;
-            (mean - half, mean + half)
+            Some((mean - half, mean + half))
         }
         IntervalKind::Range => {
             let least = logs.iter().copied().fold(f64::INFINITY, f64::min);
-            (least, logs.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+            Some((least, logs.iter().copied().fold(f64::NEG_INFINITY, f64::max)))
         }
+        IntervalKind::Alone => None,
     };
-    Some(Ratio { value: mean.exp(), interval: (low.exp(), high.exp()), interval_kind, pairs })
+    let interval = interval.map(|(low, high)| (low.exp(), high.exp()));
+    Some(Ratio { value: mean.exp(), interval, interval_kind, pairs })
 }
 
 /// The mean, and its standard error: 0 of a single value.
@@ -134,8 +145,9 @@ mod tests {
                 (0..6).map(value).collect::<Vec<_>>()
             };
             let ratio = ratio(&arm(1.2), &arm(1.0)).unwrap();
-            held += u32::from((ratio.interval.0..=ratio.interval.1).contains(&1.2));
-            width += (ratio.interval.1 - ratio.interval.0) / 1000.0;
+            let (low, high) = ratio.interval.unwrap();
+            held += u32::from((low..=high).contains(&1.2));
+            width += (high - low) / 1000.0;
         }
         assert!((925..=975).contains(&held), "{held} of 1000 hold the truth");
         // 2.571 * 0.03 * sqrt(2 / 6) to either side of 1.2, times the bias of a deviation of 6.
@@ -149,8 +161,13 @@ mod tests {
         let ratio = ratio(&over, &under).unwrap();
         assert_eq!((ratio.pairs, ratio.interval_kind), (2, IntervalKind::Range));
         assert!((ratio.value - 8f64.sqrt()).abs() < 1e-12);
-        assert!((ratio.interval.0 - 2.0).abs() < 1e-12 && (ratio.interval.1 - 4.0).abs() < 1e-12);
+        let (low, high) = ratio.interval.unwrap();
+        assert!((low - 2.0).abs() < 1e-12 && (high - 4.0).abs() < 1e-12);
         assert_eq!(super::ratio(&over, &[None; 4]), None);
+        // One pair is a ratio, and says nothing of the next one.
+        let one = super::ratio(&over[..1], &under[..1]).unwrap();
+        assert_eq!((one.value, one.interval), (2.0, None));
+        assert_eq!(one.interval_kind, IntervalKind::Alone);
         assert_eq!(IntervalKind::of(6).name(), "95 %");
     }
 }

@@ -116,7 +116,7 @@ mod tests {
         for (found, expected) in efficiencies.iter().zip([1.0, 0.95, 0.75]) {
             assert!((found - expected).abs() < 0.002, "{efficiencies:?}");
         }
-        assert_eq!(table[0].speedup.unwrap().interval, (1.0, 1.0));
+        assert_eq!(table[0].speedup.unwrap().interval, Some((1.0, 1.0)));
         assert_eq!(table[2].speedup.unwrap().interval_kind, IntervalKind::Sure);
         // A base of two is halved.
         let over_two = scaling(level(2, &two), &[level(4, &four)]);

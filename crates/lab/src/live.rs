@@ -11,6 +11,8 @@ use units::Nanos;
 pub struct LiveInterval<'a> {
     /// Response time in an open loop, service time in a closed one; ok and timeouts.
     pub latency: &'a Latency,
+    /// It is the response time.
+    pub is_response: bool,
     /// Operations that ended ok.
     pub ok: u64,
     /// Operations that ended otherwise.

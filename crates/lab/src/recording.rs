@@ -231,6 +231,7 @@ impl Observer for Recording<'_> {
         let length = interval.record.end.since(interval.record.start);
         self.live.interval(&LiveInterval {
             latency: &self.latency,
+            is_response: self.open_loop,
             ok,
             errors,
             length,

@@ -14,13 +14,15 @@ mod text;
 pub use foreseen::foresee;
 
 use crate::error::LabError;
-use crate::experiment::{Begun, Carried, Make, Planned, Value, carry_out, plan_text};
+use crate::experiment::{
+    Begun, Carried, Make, Notes, Planned, Value, arm_name, carry_out, plan_text,
+};
 use crate::layout::Policy;
 use crate::live::Live;
 use crate::run_lock::RunLock;
-use crate::trial::{Point, enough, pilot};
+use crate::trial::{Point, enough, pilot, search_takes};
 use arms::Arms;
-use record::run_dir::{MANIFEST, write_failed};
+use record::run_dir::{MANIFEST, OUTCOME_JSON, write_failed};
 use record::{Manifest, RunDir, Verdict, discard};
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,19 +66,6 @@ pub struct Study {
     pub settings: Vec<(String, Value)>,
 }
 
-/// A study that is over.
-#[derive(Debug)]
-pub struct Scaled {
-    /// Its experiment.
-    pub carried: Carried,
-    /// Arms that were left out, and why.
-    pub left_out: Vec<String>,
-    /// The clients that were found for each combination; empty where they were given.
-    pub loads: Vec<(String, usize)>,
-    /// The directory with the files of the best arm, and why it is that one; or why there is none.
-    pub recommended: Result<(PathBuf, String), String>,
-}
-
 /// Carries a study out.
 ///
 /// # Errors
@@ -88,8 +77,11 @@ pub fn scale(
     make: &mut Make<'_>,
     live: &mut dyn Live,
     stop: &Arc<AtomicBool>,
-) -> Result<Scaled, LabError> {
+) -> Result<Carried, LabError> {
     let arms = Arms::of(study, make)?;
+    // Before hours may go by.
+    arms.why.iter().for_each(|why| live.notice(why));
+    arms.left_out.told().iter().for_each(|why| live.notice(why));
     let run_dir = RunDir::create(out, "scale")?;
     let lock = RunLock::take(run_dir.path())?;
     let mut manifest = Manifest::starting("scale", command_line.clone(), clock::wall());
@@ -105,13 +97,38 @@ pub fn scale(
     });
     let (mut begun, clients) =
         begun.inspect_err(|error| give_up(&run_dir, &mut manifest, error))?;
-    let words = |at: &[(String, String)]| {
-        at.iter().map(|(factor, level)| format!("{factor} {level}")).collect::<Vec<_>>().join(", ")
+    let mut notes = Notes {
+        arms: arms.why.clone(),
+        clients: clients_in_words(study, &clients),
+        left_out: arms.left_out.told(),
+        recommended: None,
     };
-    let loads = clients.iter().map(|(at, threads)| (words(at), *threads)).collect();
-    let carried = carry_out(&mut begun, command_line, make, live, stop)?;
-    let recommended = recommended::write(study, &arms, &carried, make);
-    Ok(Scaled { carried, left_out: arms.left_out, loads, recommended })
+    notes.write(&run_dir)?;
+    let mut carried = carry_out(&mut begun, command_line, make, live, stop)?;
+    if carried.outcome.missing == 0 {
+        notes.recommended = Some(recommended::write(study, &arms, &carried, make));
+        notes.write(&run_dir)?;
+        carried.outcome.study = Some(notes);
+        run_dir.write_json(OUTCOME_JSON, &carried.outcome)?;
+        carried.report = report::build(run_dir.path())?;
+    }
+    Ok(carried)
+}
+
+/// How many clients each arm has, and how that was found.
+fn clients_in_words(study: &Study, clients: &Clients) -> Vec<String> {
+    if let Some(threads) = study.threads {
+        return vec![format!("Every arm has {threads} clients, operations in flight, as asked.")];
+    }
+    let level = |(factor, level): &(String, String)| arm_name(factor, level);
+    let at = |at: &[(String, String)]| at.iter().map(level).collect::<Vec<_>>().join(", ");
+    let all: Vec<_> =
+        clients.iter().map(|(levels, threads)| format!("{threads} with {}", at(levels))).collect();
+    vec![format!(
+        "Clients, each with one operation in flight: {}. For each arm that is the least number \
+         that came within 3 % of the most op/s in short drives before.",
+        all.join("; ")
+    )]
 }
 
 /// Clients by the levels of a combination.
@@ -140,7 +157,9 @@ fn search(
     stop: &Arc<AtomicBool>,
 ) -> Result<Clients, LabError> {
     let mut found = Found::new();
-    for planned in combinations(&text::experiment(study, arms, &BTreeMap::new()))? {
+    let planned = combinations(&text::experiment(study, arms, &BTreeMap::new()))?;
+    let all = planned.len();
+    for (done, planned) in planned.into_iter().enumerate() {
         if stop.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
         }
@@ -149,6 +168,12 @@ fn search(
         fs::create_dir_all(&dir).map_err(write_failed(&dir))?;
         let pilots = RunDir::create(Some(&dir), "pilot")?;
         let trial = make(&planned)?;
+        live.notice(&format!(
+            "arm {} of {all}, {}: looking for the number of clients that keeps it busy; {} an arm",
+            done + 1,
+            planned.in_words(),
+            search_takes(&trial.target)
+        ));
         found.push((planned.factors.clone(), pilot(&trial, &pilots, live, stop)?));
     }
     run_dir.write_json(PILOTS_JSON, &shown(&found))?;

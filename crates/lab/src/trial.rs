@@ -5,7 +5,7 @@ mod pilot;
 mod set_up;
 
 pub(crate) use one::{Measured, run_one};
-pub(crate) use pilot::{Point, enough, pilot};
+pub(crate) use pilot::{Point, enough, pilot, search_takes};
 
 pub(crate) use self::set_up::Ready;
 use self::set_up::SetUp;

@@ -110,6 +110,8 @@ struct Legend {
     name: String,
     term: &'static str,
     swatch: String,
+    /// The place of its line.
+    at: usize,
 }
 
 /// What the script reads.
@@ -155,10 +157,13 @@ impl Chart {
 
     /// The drawing, its legend and its data.
     pub(crate) fn draw(&self) -> Drawn {
-        let legend = self.lines.iter().map(|line| Legend {
+        // The ends of an interval come and go with their line, and the note says what they are.
+        let listed = self.lines.iter().enumerate().filter(|(_, line)| !self.is_end(line));
+        let legend = listed.map(|(at, line)| Legend {
             name: line.name.clone(),
             term: line.term,
-            swatch: svg::swatch(self.style, line),
+            swatch: svg::swatch(self.style, line, self.attends(line)),
+            at,
         });
         Drawn {
             id: self.id.clone(),
@@ -168,6 +173,25 @@ impl Chart {
             data: self.data(),
             legend: legend.collect(),
         }
+    }
+
+    /// Whether a line goes with a solid one of its colour: its interval, its law.
+    pub(crate) fn attends(&self, line: &Line) -> bool {
+        line.dash != Dash::Solid && self.leaders(line).next().is_some()
+    }
+
+    /// Whether it is an end of the interval of such a line, whose name its own begins with.
+    fn is_end(&self, line: &Line) -> bool {
+        let is_name_of = |leader: &Line| {
+            let rest = line.name.strip_prefix(&leader.name);
+            rest.is_some_and(|rest| [", least", ", most"].contains(&rest))
+        };
+        line.dash == Dash::Dotted && self.leaders(line).any(is_name_of)
+    }
+
+    fn leaders(&self, line: &Line) -> impl Iterator<Item = &Line> {
+        let colour = line.colour;
+        self.lines.iter().filter(move |l| l.dash == Dash::Solid && l.colour == colour)
     }
 
     fn data(&self) -> String {

@@ -6,7 +6,7 @@
 
 use crate::axis::{Axis, Format};
 use crate::chart::{Chart, Dash, Line};
-use crate::number::significant;
+use crate::number::{latency, significant};
 use crate::resources::{CpuRow, CpuUse, Matrix, PagePlacement};
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,11 @@ use serde::{Deserialize, Serialize};
 const SENTENCES_MAX: usize = 6;
 /// The budget that is no resource.
 const INSTANCES: &str = "instances";
-const SAME_CPUS: &str = "More instances have no more cpus here: they share those that one has \
-                         alone. An efficiency below 100 % is what that leads one to expect, and no \
-                         loss; compare op/s.";
+const SAME_CPUS: &str = "All instances share the cpus that one has alone: op/s are compared, and \
+                         there is no efficiency.";
+/// What a comparison by latency is called.
+const BY_RESPONSE: &str = "response_p99_us";
+const MEASURED: &str = "Marks were measured, dotted lines are their intervals.";
 /// Points of a fitted law.
 const LAW_POINTS: u32 = 60;
 
@@ -33,19 +35,59 @@ pub(crate) struct Outcome {
     cells: Vec<Cell>,
     budget: Option<String>,
     scaled: Vec<Scaled>,
+    #[serde(default)]
+    study: Option<Study>,
+}
+
+/// What a layout study says beside figures.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub(crate) struct Study {
+    arms: Vec<String>,
+    clients: Vec<String>,
+    left_out: Vec<String>,
+    recommended: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Cell {
     factors: Levels,
     arms: Vec<Arm>,
+    /// `ops_s` or `response_p99_us`.
+    #[serde(default)]
+    by: String,
+    #[serde(default)]
+    comparison: Option<Comparison>,
     sentence: Option<String>,
+    #[serde(default)]
+    surely: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Comparison {
+    best: usize,
+    versus: Vec<Versus>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Versus {
+    arm: usize,
+    ratio: Figure,
+}
+
+/// The median of trials, and their least and largest.
+#[derive(Debug, Deserialize)]
+struct Spread {
+    median: f64,
+    min: f64,
+    max: f64,
 }
 
 #[derive(Debug, Deserialize)]
 struct Arm {
     name: String,
     ops_s_mean: Option<Figure>,
+    #[serde(default)]
+    response_p99_us_spread: Option<Spread>,
     #[serde(default)]
     cpu: Option<CpuUse>,
     #[serde(default)]
@@ -56,7 +98,8 @@ struct Arm {
 #[derive(Debug, Clone, Deserialize)]
 struct Figure {
     value: f64,
-    interval: (f64, f64),
+    /// None of a single value.
+    interval: Option<(f64, f64)>,
     interval_kind: String,
 }
 
@@ -96,25 +139,37 @@ struct Law {
     kappa: f64,
 }
 
-/// Budget, cpus used, cpus given.
-type Cpus = (f64, f64, f64);
-
 /// As the template needs it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Shown {
-    sentences: Vec<String>,
+    sentences: Vec<Told>,
+    /// How many trials are missing.
+    missing: Vec<String>,
     more: usize,
     compare: String,
     cells: Vec<ShownCell>,
     budget: String,
+    /// The budget is no resource.
+    shares_cpus: Option<&'static str>,
     scaled: Vec<ShownScaled>,
+    study: Option<Study>,
+}
+
+/// A verdict, and how sure it is.
+#[derive(Debug, Serialize)]
+struct Told {
+    sentence: String,
+    surely: String,
+    /// p99 by arm; empty where the verdict is about it.
+    beside: String,
 }
 
 #[derive(Debug, Serialize)]
 struct ShownCell {
     heading: String,
-    sentence: String,
-    rows: Vec<[String; 3]>,
+    /// op/s is what was asked for.
+    is_scheduled: bool,
+    rows: Vec<[String; 5]>,
     cpu: Vec<CpuRow>,
     matrices: Vec<Matrix>,
     /// All pages of all arms are on one NUMA node, and so are the cpus.
@@ -128,8 +183,7 @@ struct ShownScaled {
     law: Option<[String; 2]>,
     /// Why there is no law.
     lawless: Option<String>,
-    /// What an efficiency below 100 % means here.
-    note: Option<&'static str>,
+    /// Budget, op/s, speed-up, efficiency, its interval.
     rows: Vec<[String; 5]>,
 }
 
@@ -141,42 +195,53 @@ fn heading(factors: &[(String, String)]) -> String {
     }
 }
 
+/// What must not be broken over two lines stays together.
+fn tied(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
+}
+
+/// With a capital letter and a full stop.
+fn as_sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), tied(letters.as_str()))
+}
+
 impl Figure {
     fn range(&self, times: f64) -> String {
-        let (low, high) = (self.interval.0 * times, self.interval.1 * times);
-        format!("{} to {}, {}", significant(low), significant(high), self.interval_kind)
+        let kind = tied(&self.interval_kind);
+        let ends = self.interval.map(|(low, high)| (low * times, high * times));
+        ends.map_or_else(
+            || kind.clone(),
+            |(low, high)| format!("{} to {}, {kind}", significant(low), significant(high)),
+        )
     }
 }
 
 impl Outcome {
     /// Texts and tables.
     pub(crate) fn shown(&self) -> Shown {
-        let told: Vec<String> = self
-            .cells
-            .iter()
-            .filter_map(|cell| Some((cell, cell.sentence.as_ref()?)))
-            .map(|(cell, sentence)| match cell.factors.is_empty() {
-                true => format!("{sentence}."),
-                false => format!("{}: {sentence}.", heading(&cell.factors)),
-            })
-            .collect();
-        let more = told.len().saturating_sub(SENTENCES_MAX);
-        let mut sentences: Vec<String> = told.into_iter().take(SENTENCES_MAX).collect();
+        let compare = self.compare.as_deref();
+        let told: Vec<Told> = self.cells.iter().filter_map(|cell| cell.told(compare)).collect();
+        let mut missing = Vec::new();
         if self.done < self.planned {
-            sentences.push(format!("{} of {} trials ended ok.", self.done, self.planned));
+            missing.push(format!("{} of {} trials ended ok.", self.done, self.planned));
         }
         if self.misplaced > 0 {
             let all = "ended with instances that were not where they were put, and do not count.";
-            sentences.push(format!("{} of the others {all}", self.misplaced));
+            missing.push(format!("{} of the others {all}", self.misplaced));
         }
         let budget = self.budget.as_deref().unwrap_or_default();
         Shown {
-            sentences,
-            more,
+            more: told.len().saturating_sub(SENTENCES_MAX),
+            sentences: told.into_iter().take(SENTENCES_MAX).collect(),
+            missing,
             compare: self.compare.clone().unwrap_or_else(|| "experiment".to_owned()),
             cells: self.cells.iter().map(Cell::shown).collect(),
             budget: budget.to_owned(),
-            scaled: self.scaled.iter().map(|scaled| scaled.shown(budget)).collect(),
+            shares_cpus: (budget == INSTANCES).then_some(SAME_CPUS),
+            scaled: self.scaled.iter().map(Scaled::shown).collect(),
+            study: self.study.clone(),
         }
     }
 
@@ -197,34 +262,64 @@ impl Outcome {
         let rates = Axis::linear(Format::Rate, values(&throughput).into_iter());
         let shares = Axis::linear(Format::Share, values(&efficiency).into_iter().chain([1.0]));
         let title = format!("Throughput, by {budget}");
-        let mut charts = vec![
-            Chart::new("outcome throughput", &title, x.clone(), rates, throughput),
-            Chart::new(
-                "outcome efficiency",
-                &format!("Efficiency, by {budget}"),
-                x,
-                shares,
-                efficiency,
-            ),
-        ];
-        for chart in &mut charts {
-            chart.group = "outcome".into();
-            chart.note = "Circles were measured, dotted lines are their intervals.".to_owned();
+        let mut charts = Vec::new();
+        if !throughput.is_empty() {
+            let mut chart = Chart::new("outcome throughput", &title, x.clone(), rates, throughput);
+            let law = " A dashed line is the scalability law, where it could be fitted.";
+            chart.note = format!("{MEASURED}{law}");
+            charts.push(chart);
         }
-        charts[0].note.push_str(" A dashed line is the scalability law, where it could be fitted.");
+        charts.extend(self.wait_chart(budget));
+        if values(&efficiency).is_empty() {
+            // Of what is no resource.
+        } else {
+            let title = format!("Efficiency, by {budget}");
+            let mut chart = Chart::new("outcome efficiency", &title, x, shares, efficiency);
+            chart.note = MEASURED.to_owned();
+            charts.push(chart);
+        }
         charts.extend(self.cpu_chart(budget));
+        charts.iter_mut().for_each(|chart| chart.group = "outcome".into());
         charts
     }
 
-    /// Cpus that the instances use and may use, against the budget.
-    fn cpu_chart(&self, budget: &str) -> Option<Chart> {
-        let mut courses: Vec<(String, Vec<Cpus>)> = Vec::new();
-        for (cell, arm) in
-            self.cells.iter().flat_map(|cell| cell.arms.iter().map(move |a| (cell, a)))
-        {
-            let Some((used, given)) = arm.cpu.as_ref().and_then(CpuUse::of_target) else {
-                continue;
+    /// The p99 of the response time, against the budget.
+    fn wait_chart(&self, budget: &str) -> Option<Chart> {
+        let of = |arm: &Arm| {
+            let spread = arm.response_p99_us_spread.as_ref()?;
+            Some([spread.median, spread.min, spread.max])
+        };
+        let mut lines = Vec::new();
+        for (colour, (name, points)) in self.by_budget(budget, of).into_iter().enumerate() {
+            let term = "response";
+            let column = |i: usize| points.iter().map(|(at, of)| (*at, Some(of[i]))).collect();
+            let mut add = |name: String, dash, points| {
+                lines.push(Line { name, term, colour, dash, points });
             };
+            add(name.clone(), Dash::Solid, column(0));
+            add(format!("{name}, least"), Dash::Dotted, column(1));
+            add(format!("{name}, most"), Dash::Dotted, column(2));
+        }
+        let (x, values) = axis_of(&lines, budget)?;
+        let y = Axis::log(Format::Latency, values.into_iter());
+        let title = format!("p99 of the response time, by {budget}");
+        let mut chart = Chart::new("outcome response", &title, x, y, lines);
+        chart.note =
+            "The median of the trials; dotted lines are the least and the largest.".to_owned();
+        Some(chart)
+    }
+
+    /// A figure of each arm against the budget, a course for each combination of the other
+    /// factors.
+    fn by_budget<T>(
+        &self,
+        budget: &str,
+        figure: impl Fn(&Arm) -> Option<T>,
+    ) -> Vec<(String, Vec<(f64, T)>)> {
+        let mut courses: Vec<(String, Vec<(f64, T)>)> = Vec::new();
+        let arms = self.cells.iter().flat_map(|cell| cell.arms.iter().map(move |a| (cell, a)));
+        for (cell, arm) in arms {
+            let Some(of) = figure(arm) else { continue };
             let mut levels = cell.factors.clone();
             levels.extend(self.compare.iter().map(|factor| (factor.clone(), arm.name.clone())));
             let at = levels.iter().find(|(factor, _)| factor == budget);
@@ -232,33 +327,34 @@ impl Outcome {
             levels.retain(|(factor, _)| factor != budget);
             let name = heading(&levels);
             match courses.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, points)) => points.push((at, used, given)),
-                None => courses.push((name, vec![(at, used, given)])),
+                Some((_, points)) => points.push((at, of)),
+                None => courses.push((name, vec![(at, of)])),
             }
         }
-        let mut lines = Vec::new();
-        for (colour, (name, points)) in courses.iter_mut().enumerate() {
+        for (_, points) in &mut courses {
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let used = points.iter().map(|(at, used, _)| (*at, Some(*used))).collect();
-            let given = points.iter().map(|(at, _, given)| (*at, Some(*given))).collect();
+        }
+        courses
+    }
+
+    /// Cpus that the instances use and may use, against the budget.
+    fn cpu_chart(&self, budget: &str) -> Option<Chart> {
+        let mut lines = Vec::new();
+        let of = |arm: &Arm| arm.cpu.as_ref().and_then(CpuUse::of_target);
+        for (colour, (name, points)) in self.by_budget(budget, of).into_iter().enumerate() {
+            let used = points.iter().map(|(at, (used, _))| (*at, Some(*used))).collect();
+            let given = points.iter().map(|(at, (_, given))| (*at, Some(*given))).collect();
             let term = "cpu of the instances";
             lines.push(Line { name: name.clone(), term, colour, dash: Dash::Solid, points: used });
             let name = format!("{name}, given");
             lines.push(Line { name, term, colour, dash: Dash::Dotted, points: given });
         }
-        let all = || lines.iter().flat_map(|line| &line.points);
-        let least = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
-        let most = all().map(|point| point.0).fold(0.0, f64::max);
-        let y = Axis::linear(Format::Number, all().filter_map(|point| point.1));
-        let x = Axis::exact(Format::Number, least, most).called("budget", budget);
+        let (x, values) = axis_of(&lines, budget)?;
+        let y = Axis::linear(Format::Number, values.into_iter()).called("cpus", "cpus");
         let title = format!("Cpus used by the instances, by {budget}");
-        (all().count() > 0).then(|| {
-            let y = y.called("cpus", "cpus").unit("cpus");
-            let mut chart = Chart::new("outcome cpu", &title, x, y, lines);
-            chart.group = "outcome".into();
-            chart.note = "Dotted lines are the cpus that they may use.".to_owned();
-            chart
-        })
+        let mut chart = Chart::new("outcome cpu", &title, x, y.unit("cpus"), lines);
+        chart.note = "Dotted lines are the cpus that they may use.".to_owned();
+        Some(chart)
     }
 
     /// A line per combination, the ends of its intervals, and its law.
@@ -274,8 +370,14 @@ impl Outcome {
                 lines.push(Line { name, term: "throughput", colour, dash, points });
             };
             add(name.clone(), Dash::Solid, points(&|f| f.value));
-            add(format!("{name}, least"), Dash::Dotted, points(&|f| f.interval.0));
-            add(format!("{name}, most"), Dash::Dotted, points(&|f| f.interval.1));
+            let end = |high: bool| {
+                move |f: &Figure| match (f.interval, high) {
+                    (Some((_, end)), true) | (Some((end, _)), false) => end,
+                    (None, _) => f.value,
+                }
+            };
+            add(format!("{name}, least"), Dash::Dotted, points(&end(false)));
+            add(format!("{name}, most"), Dash::Dotted, points(&end(true)));
             if let (Usl::Fitted(fit), true) = (&scaled.usl, with_law) {
                 add(format!("{name}, law"), Dash::Dashed, scaled.course(&fit.law));
             }
@@ -284,19 +386,81 @@ impl Outcome {
     }
 }
 
+/// The axis of a budget, and all values against it; None without any.
+fn axis_of(lines: &[Line], budget: &str) -> Option<(Axis, Vec<f64>)> {
+    let all = || lines.iter().flat_map(|line| &line.points);
+    let least = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
+    let most = all().map(|point| point.0).fold(0.0, f64::max);
+    let values: Vec<f64> = all().filter_map(|point| point.1).collect();
+    let x = || Axis::exact(Format::Number, least, most).called("budget", budget);
+    (!values.is_empty()).then(|| (x(), values))
+}
+
 impl Cell {
+    fn told(&self, compare: Option<&str>) -> Option<Told> {
+        let sentence = self.sentence.as_ref()?;
+        // A bare number would be read as a figure.
+        let named = |arm: &Arm| match (arm.name.parse::<f64>(), compare) {
+            (Ok(_), Some(factor)) => format!("{factor} {}", arm.name),
+            _ => arm.name.clone(),
+        };
+        let sentence = match self.factors.is_empty() {
+            true => as_sentence(sentence),
+            false => format!("{}: {}.", heading(&self.factors), tied(sentence)),
+        };
+        let waits = |arm: &Arm| {
+            let spread = arm.response_p99_us_spread.as_ref()?;
+            Some(format!("{}: {}", named(arm), latency(spread.median)))
+        };
+        let waits: Vec<String> = self.arms.iter().filter_map(waits).collect();
+        let beside = match (self.is_scheduled(), waits.is_empty()) {
+            (true, _) => "Op/s is the schedule here, and says nothing of the arms.".to_owned(),
+            (_, true) => String::new(),
+            _ => format!("p99 of the response time meanwhile, {}.", waits.join(", ")),
+        };
+        let surely = self.surely.as_deref().map(as_sentence).unwrap_or_default();
+        Some(Told { sentence, surely, beside })
+    }
+
+    fn is_scheduled(&self) -> bool {
+        self.by == BY_RESPONSE
+    }
+
+    /// The best arm over each, as far as they were compared.
+    fn best_over(&self, arm: usize) -> String {
+        let Some(comparison) = &self.comparison else { return String::new() };
+        if comparison.best == arm {
+            return "the best".to_owned();
+        }
+        let versus = comparison.versus.iter().find(|versus| versus.arm == arm);
+        versus.map_or_else(
+            || "not compared".to_owned(),
+            |of| format!("{} ({})", significant(of.ratio.value), of.ratio.range(1.0)),
+        )
+    }
+
     fn shown(&self) -> ShownCell {
-        let row = |arm: &Arm| match &arm.ops_s_mean {
-            Some(mean) => [arm.name.clone(), significant(mean.value), mean.range(1.0)],
-            None => [arm.name.clone(), "–".to_owned(), "nothing measured".to_owned()],
+        let row = |(place, arm): (usize, &Arm)| {
+            let (ops_s, range) = match &arm.ops_s_mean {
+                Some(mean) => (significant(mean.value), mean.range(1.0)),
+                None => ("–".to_owned(), "nothing measured".to_owned()),
+            };
+            let waits = arm.response_p99_us_spread.as_ref().map_or("–".to_owned(), |of| {
+                let (least, middle, most) = (latency(of.min), latency(of.median), latency(of.max));
+                match of.min < of.max {
+                    true => format!("{middle} ({least} to {most})"),
+                    false => middle,
+                }
+            });
+            [arm.name.clone(), ops_s, range, waits, self.best_over(place)]
         };
         let pages = || self.arms.iter().filter_map(|arm| Some((arm, arm.pages.as_ref()?)));
         let one_numa = pages().next().is_some() && pages().all(|(_, pages)| pages.is_one());
         let matrices = pages().filter(|_| !one_numa);
         ShownCell {
             heading: heading(&self.factors),
-            sentence: self.sentence.clone().unwrap_or_default(),
-            rows: self.arms.iter().map(row).collect(),
+            is_scheduled: self.is_scheduled(),
+            rows: self.arms.iter().enumerate().map(row).collect(),
             cpu: self.arms.iter().filter_map(|a| Some(a.cpu.as_ref()?.row(&a.name))).collect(),
             matrices: matrices.map(|(arm, pages)| pages.matrix(&arm.name)).collect(),
             one_numa,
@@ -305,18 +469,22 @@ impl Cell {
 }
 
 impl Scaled {
-    fn shown(&self, budget: &str) -> ShownScaled {
+    fn shown(&self) -> ShownScaled {
         let value = |figure: Option<&Figure>, times: f64| {
             figure.map_or("–".to_owned(), |figure| significant(figure.value * times))
         };
-        let row = |step: &Step| {
+        let row = |(at, step): (usize, &Step)| {
             let efficiency = step.efficiency.as_ref();
+            let range = |figure: &Figure| match at {
+                0 => "the base".to_owned(),
+                _ => figure.range(100.0),
+            };
             [
                 step.budget.to_string(),
                 value(step.level.as_ref(), 1.0),
                 value(step.speedup.as_ref(), 1.0),
                 value(efficiency, 100.0),
-                efficiency.map_or(String::new(), |figure| figure.range(100.0)),
+                efficiency.map_or(String::new(), range),
             ]
         };
         let within = |value: f64, (low, high): (f64, f64)| {
@@ -333,8 +501,7 @@ impl Scaled {
             heading: heading(&self.factors),
             law,
             lawless,
-            note: (budget == INSTANCES).then_some(SAME_CPUS),
-            rows: self.steps.iter().map(row).collect(),
+            rows: self.steps.iter().enumerate().map(row).collect(),
         }
     }
 

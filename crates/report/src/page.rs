@@ -167,6 +167,7 @@ impl<'a> Report<'a> {
         };
         let draw = |charts: &[Chart]| charts.iter().map(Chart::draw).collect::<Vec<_>>();
         let several = run.trials.len() > 1;
+        let is_stand_in = summary.is_some_and(|summary| stand_in(summary).is_some());
         Page {
             title,
             broken: broken(manifest),
@@ -175,11 +176,11 @@ impl<'a> Report<'a> {
                 Some(Target::NULL_MOCK) => "mock",
                 _ => "reference target",
             },
-            verdict: match (manifest.verdict, caveat_count(run)) {
-                (Verdict::Ok, 1..) => "noted",
-                (verdict, _) => verdict.name(),
+            verdict: match (manifest.verdict, caveat_count(run), is_stand_in) {
+                (Verdict::Ok, 1.., _) | (Verdict::Ok, _, true) => "noted",
+                (verdict, ..) => verdict.name(),
             },
-            verdict_text: verdict_text(manifest, caveat_count(run)),
+            verdict_text: verdict_text(manifest, caveat_count(run), is_stand_in),
             lead: self.lead(summary),
             surely: self.surely(summary),
             started: manifest.started.clone(),
@@ -344,15 +345,22 @@ fn caveat_count(run: &Run) -> usize {
     all.len()
 }
 
-fn verdict_text(manifest: &Manifest, caveats: usize) -> String {
-    match (manifest.verdict, caveats) {
-        (Verdict::Ok, 0) => "Complete, without caveats".into(),
-        (Verdict::Ok, 1) => "Complete, with 1 caveat".into(),
-        (Verdict::Ok, n) => format!("Complete, with {n} caveats"),
-        (Verdict::Failed, _) => "Failed".into(),
-        (Verdict::Interrupted, _) => "Interrupted: what was measured until then".into(),
-        (Verdict::Running, _) => "End unknown: still running, crashed, or not written".into(),
+/// What a stand-in's banner says counts as a caveat.
+fn verdict_text(manifest: &Manifest, caveats: usize, is_stand_in: bool) -> String {
+    match (manifest.verdict, caveats, is_stand_in) {
+        (Verdict::Ok, 0, false) => "Complete, without caveats".into(),
+        (Verdict::Ok, 0, true) => "Complete; the caveat is what the target is".into(),
+        (Verdict::Ok, 1, false) => "Complete, with 1 caveat".into(),
+        (Verdict::Ok, n, false) => format!("Complete, with {n} caveats"),
+        (Verdict::Ok, n, true) => format!("Complete, with {n} more caveat{}", plural(n)),
+        (Verdict::Failed, ..) => "Failed".into(),
+        (Verdict::Interrupted, ..) => "Interrupted: what was measured until then".into(),
+        (Verdict::Running, ..) => "End unknown: still running, crashed, or not written".into(),
     }
+}
+
+const fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 fn detail(trial: &Trial, plots: &Plots, run: &Manifest) -> Detail {

@@ -266,7 +266,9 @@ fn time(trial: &Trial) -> Axis {
 
 fn interval_note(trial: &Trial) -> String {
     let Timeline { width_s, cut_s, .. } = &trial.timeline;
+    // What is less than a hundredth of an interval is nobody's loss.
     let cut = cut_s
+        .filter(|cut_s| *cut_s >= width_s * 0.01)
         .map_or(String::new(), |s| format!(" The last {} s, cut short, are not drawn.", short(s)));
     format!("Intervals of {} s.{cut}", short(*width_s))
 }

@@ -5,12 +5,17 @@
 //! decides on light and dark; a mark per colour and dashes tell lines apart without colours. Every
 //! text that comes from outside is escaped here.
 
-use crate::chart::{COLOURS, Chart, Dash, Line, Style};
+use crate::chart::{COLOURS, Chart, Line, Style};
 use std::fmt::Write;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 308.0;
-const LEFT: f64 = 70.0;
+/// Room for the labels of ticks, at least.
+const LEFT_MIN: f64 = 70.0;
+/// Of a digit of 12 units, as wide as in any common font, and of the gap between groups of them.
+const DIGIT_WIDTH: f64 = 7.7;
+const GAP_WIDTH: f64 = 4.0;
+const GAP: char = '\u{202f}';
 const RIGHT: f64 = 14.0;
 /// Room for the label of the vertical axis and the numbers of events.
 const TOP: f64 = 34.0;
@@ -23,6 +28,15 @@ const MARK_EVERY: f64 = 80.0;
 const MARKED_MAX: usize = 16;
 /// Numbers of events closer than this are not written.
 const NUMBER_EVERY: f64 = 15.0;
+
+/// Where the plot begins: behind the longest label of a tick.
+fn left(chart: &Chart) -> f64 {
+    let width = |text: String| {
+        text.chars().map(|c| if c == GAP { GAP_WIDTH } else { DIGIT_WIDTH }).sum::<f64>()
+    };
+    let labels = chart.y.ticks.iter().map(|tick| width(chart.y.tick(*tick)));
+    labels.fold(LEFT_MIN, |most, label| most.max(label + 9.0))
+}
 
 /// Draws a chart.
 pub(crate) fn draw(chart: &Chart) -> String {
@@ -46,16 +60,19 @@ pub(crate) fn draw(chart: &Chart) -> String {
 }
 
 /// The sample of a line in the legend.
-pub(crate) fn swatch(style: Style, line: &Line) -> String {
+pub(crate) fn swatch(style: Style, line: &Line, attends: bool) -> String {
     let colour = line.colour % COLOURS;
     let inside = match style {
         Style::Lines => {
-            let glyph = glyph(colour, 15.0, 6.0, 3.4);
             let class = line.dash.class();
-            format!(
-                "<path class=\"line c{colour} {class}\" d=\"M0 6H30\"/>\
-                 <path class=\"glyph c{colour}\" d=\"{glyph}\"/>"
-            )
+            let glyph = match attends {
+                true => String::new(),
+                false => {
+                    let path = glyph(colour, 15.0, 6.0, 3.4);
+                    format!("<path class=\"glyph c{colour}\" d=\"{path}\"/>")
+                }
+            };
+            format!("<path class=\"line c{colour} {class}\" d=\"M0 6H30\"/>{glyph}")
         }
         Style::Dots => {
             format!("<path class=\"glyph c{colour}\" d=\"{}\"/>", glyph(colour, 15.0, 6.0, 3.4))
@@ -98,15 +115,15 @@ fn draw_marks(chart: &Chart, svg: &mut String) {
 }
 
 fn draw_axes(chart: &Chart, svg: &mut String) {
-    let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+    let (left, right, bottom) = (left(chart), WIDTH - RIGHT, HEIGHT - BOTTOM);
     for tick in &chart.y.ticks {
         let Some(y) = y_at(chart, *tick) else { continue };
         let text = escape(&chart.y.tick(*tick));
         let _ = write!(
             svg,
-            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
+            "<line class=\"grid\" x1=\"{left}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
              <text class=\"tick y\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
-            LEFT - 7.0,
+            left - 7.0,
             y + 4.0
         );
     }
@@ -133,7 +150,7 @@ fn draw_axes(chart: &Chart, svg: &mut String) {
     }
     let _ = write!(
         svg,
-        "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{bottom}\" y2=\"{bottom}\"/>\
+        "<line class=\"axis\" x1=\"{left}\" x2=\"{right}\" y1=\"{bottom}\" y2=\"{bottom}\"/>\
          <text class=\"label\" x=\"{right}\" y=\"{}\" text-anchor=\"end\">{}</text>\
          <text class=\"label\" x=\"2\" y=\"11\">{}</text>",
         HEIGHT - 6.0,
@@ -146,13 +163,11 @@ fn draw_line(chart: &Chart, line: &Line, svg: &mut String) {
     let colour = line.colour % COLOURS;
     let (mut path, mut glyphs) = (String::new(), String::new());
     let (mut pen_down, mut last) = (false, f64::NEG_INFINITY);
-    let bar = bar_width(line.points.len());
+    let bar = bar_width(chart, line.points.len());
     // Few points are measurements, of which each has its mark.
     let few = chart.style == Style::Dots || line.points.len() <= MARKED_MAX;
     let every = if few { 0.0 } else { MARK_EVERY };
-    // It goes with a solid line of its colour: its interval, its law.
-    let leads = |other: &Line| other.dash == Dash::Solid && other.colour == line.colour;
-    let attends = line.dash != Dash::Solid && chart.lines.iter().any(leads);
+    let attends = chart.attends(line);
     for (x_value, y_value) in &line.points {
         let place = y_value.and_then(|y| Some((x_at(chart, *x_value)?, y_at(chart, y)?)));
         let Some((x, y)) = place else {
@@ -204,8 +219,8 @@ fn draw_stack(chart: &Chart, svg: &mut String) {
     }
 }
 
-fn bar_width(count: usize) -> f64 {
-    ((WIDTH - LEFT - RIGHT) / count.max(1) as f64 * 0.7).clamp(1.0, 40.0)
+fn bar_width(chart: &Chart, count: usize) -> f64 {
+    ((WIDTH - left(chart) - RIGHT) / count.max(1) as f64 * 0.7).clamp(1.0, 40.0)
 }
 
 /// The mark of a colour around a point, as a path: circle, square, triangle, diamond, triangle
@@ -225,7 +240,8 @@ fn glyph(colour: usize, x: f64, y: f64, r: f64) -> String {
 }
 
 fn x_at(chart: &Chart, value: f64) -> Option<f64> {
-    Some(LEFT + chart.x.place(value)? * (WIDTH - LEFT - RIGHT))
+    let left = left(chart);
+    Some(left + chart.x.place(value)? * (WIDTH - left - RIGHT))
 }
 
 fn y_at(chart: &Chart, value: f64) -> Option<f64> {
@@ -279,6 +295,15 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_label_has_room() {
+        let mut chart = chart("x", &[(0.0, Some(1.0))]);
+        assert_eq!(left(&chart), LEFT_MIN);
+        chart.y = Axis::linear(Format::Rate, [15e6].into_iter());
+        // Ten digits and gaps end 7 units left of the axis, and begin inside the picture.
+        assert!(left(&chart) > LEFT_MIN, "{}", left(&chart));
+    }
+
+    #[test]
     fn names_of_users_do_not_become_markup() {
         let mut chart = chart("</script><b onload='x'>\"&", &[(1.0, Some(5.0))]);
         let text = "<i>".to_owned();
@@ -303,7 +328,7 @@ mod tests {
         let drawn = draw(&chart);
         let (middle, top) = (y_at(&chart, 1.0).unwrap(), y_at(&chart, 2.0).unwrap());
         let second = drawn.rsplit("d=\"").next().unwrap();
-        assert!(second.starts_with(&format!("M{LEFT:.1} {top:.1}")), "{second}");
+        assert!(second.starts_with(&format!("M{LEFT_MIN:.1} {top:.1}")), "{second}");
         assert!(second.contains(&format!("{middle:.1}\"")), "{second}");
     }
 

@@ -54,6 +54,7 @@ fn outcome() -> Value {
             ],
             "comparison": null,
             "sentence": "per-numa is best: 1.27 x single",
+            "surely": "by chance in 1 of 1000",
         }],
         "scaled": [
             {
@@ -105,9 +106,10 @@ fn tables_and_plots_have_the_budget_the_intervals_and_the_law() {
         "<td class=\"n\">4</td>",
         "76.9",
         ">contention</a> 0.100 (0.0500 to 0.150)",
+        "the base",
         ">scalability law</a>: 1 distinct N was measured.",
         "nothing measured",
-        "81.8 to 100, 95 %",
+        "81.8 to 100, 95\u{a0}%",
     ] {
         assert!(section.contains(text), "{text}: {section}");
     }

@@ -4,19 +4,23 @@
 use crate::output;
 use crate::signals::Current;
 use crate::text::short;
+use drive::Amount;
 use drive::Window;
-use drive::{Amount, Arrivals};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{Live, LiveInterval, Trial};
 use std::io::IsTerminal;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use units::Nanos;
+
+/// A load that has gone on for less has no rate yet.
+const RATE_AFTER: Duration = Duration::from_millis(500);
 
 /// The terminal, on stderr: stdout is for results.
 pub(crate) struct Screen {
     bar: ProgressBar,
-    loading: bool,
-    open_loop: bool,
+    /// When a load began, and with how many rows.
+    loading: Option<(Instant, u64)>,
     ops: Option<u64>,
     done: u64,
     figures: String,
@@ -28,20 +32,19 @@ pub(crate) struct Screen {
 impl Screen {
     /// Of trials of any kind, one after the other.
     pub(crate) fn of_experiment(current: Current) -> Self {
-        Self::showing(false, None, false, current)
+        Self::showing(None, false, current)
     }
 
     /// `current` is told the run directory.
     pub(crate) fn new(trial: &Trial, current: Current) -> Self {
-        let open_loop = matches!(trial.load.arrivals, Arrivals::Open { .. });
         let ops = match trial.load.amount {
             Amount::Ops(ops) => Some(ops),
             Amount::Duration(_) | Amount::EveryKey => None,
         };
-        Self::showing(open_loop, ops, trial.warm_until_steady, current)
+        Self::showing(ops, trial.warm_until_steady, current)
     }
 
-    fn showing(open_loop: bool, ops: Option<u64>, until_steady: bool, current: Current) -> Self {
+    fn showing(ops: Option<u64>, until_steady: bool, current: Current) -> Self {
         let target = match std::io::stderr().is_terminal() {
             true => ProgressDrawTarget::stderr_with_hz(4),
             false => ProgressDrawTarget::hidden(),
@@ -50,8 +53,7 @@ impl Screen {
         bar.set_style(style("{spinner} {wide_msg}"));
         Self {
             bar,
-            loading: false,
-            open_loop,
+            loading: None,
             ops,
             done: 0,
             figures: String::new(),
@@ -82,6 +84,17 @@ impl Screen {
     }
 }
 
+/// Rows per second and the time that is left, once there is something to tell.
+fn rate_text(done: u64, before: u64, total: u64, elapsed: Duration) -> String {
+    let loaded = done.saturating_sub(before) as f64;
+    if elapsed < RATE_AFTER || loaded == 0.0 {
+        return String::new();
+    }
+    let rate = loaded / elapsed.as_secs_f64();
+    let left_s = total.saturating_sub(done) as f64 / rate;
+    format!("  {}/s  {left_s:.0} s left", short(rate))
+}
+
 fn style(template: &str) -> ProgressStyle {
     // The templates are constants of this file; a bad one would show in every run.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -89,7 +102,9 @@ fn style(template: &str) -> ProgressStyle {
 
 impl Live for Screen {
     fn stage(&mut self, what: &str) {
-        (self.loading, self.steady, self.done) = (false, false, 0);
+        (self.loading, self.steady, self.done) = (None, false, 0);
+        // Of the trial before.
+        self.figures.clear();
         self.bar.set_style(style("{spinner} {wide_msg}"));
         self.bar.set_message(output::tame(what));
         self.bar.tick();
@@ -105,16 +120,15 @@ impl Live for Screen {
     }
 
     fn loading(&mut self, done: u64, total: u64) {
-        if !self.loading {
-            self.loading = true;
+        let (began, before) = *self.loading.get_or_insert_with(|| {
             self.bar.set_style(style("loading {bar:20} {wide_msg}"));
             self.bar.set_length(total);
-            self.bar.reset_eta();
-        }
+            (Instant::now(), done)
+        });
         self.bar.set_position(done);
         let (rows, of) = (short(done as f64), short(total as f64));
-        let (rate, left) = (short(self.bar.per_sec()), self.bar.eta().as_secs());
-        self.bar.set_message(format!("{rows} of {of} rows  {rate}/s  {left} s left"));
+        let rate = rate_text(done, before, total, began.elapsed());
+        self.bar.set_message(format!("{rows} of {of} rows{rate}"));
     }
 
     fn warming(&mut self, steady: bool) {
@@ -148,7 +162,7 @@ impl Live for Screen {
         self.done += interval.ok + interval.errors;
         let ms = |q| interval.latency.quantile(q).0 as f64 / 1e6;
         let ops_s = interval.ok as f64 / interval.length.as_secs_f64().max(1e-9);
-        let kind = if self.open_loop { "response" } else { "service" };
+        let kind = if interval.is_response { "response" } else { "service" };
         self.figures = format!(
             "{} op/s  {kind} p50 {:.2} ms  p99 {:.2} ms  {} errors  {} in flight  ",
             short(ops_s),
@@ -157,5 +171,19 @@ impl Live for Screen {
             short(interval.errors as f64),
             short(interval.in_flight as f64)
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_has_a_rate_when_it_has_gone_on_for_a_while() {
+        assert_eq!(rate_text(16_000, 0, 20_000, Duration::from_micros(40)), "");
+        assert_eq!(rate_text(0, 0, 20_000, Duration::from_secs(3)), "");
+        // Rows of a load that goes on where another was stopped do not count.
+        let told = rate_text(14_000, 10_000, 20_000, Duration::from_secs(2));
+        assert_eq!(told, "  2000/s  3 s left");
     }
 }

@@ -334,6 +334,12 @@ pub fn carry_out(
     let mut carrying = Carrying { begun, command_line, live, stop, failures: Vec::new(), row: 0 };
     let ended = carrying.all(&left, make, &mut manifest.caveats);
     let (verdict, failure) = match (&ended, carrying.failures.first()) {
+        (Err(error), _) if error.verdict() == Verdict::Interrupted => {
+            let done = carrying.begun.rows.iter().filter(|row| counts(row)).count();
+            let why =
+                format!("by the user, after {done} of {} trials", carrying.begun.planned.len());
+            (Verdict::Interrupted, Some(why))
+        }
         (Err(error), _) => (error.verdict(), Some(error.to_string())),
         (Ok(()), Some(first)) => (Verdict::Failed, Some(first.clone())),
         (Ok(()), None) => (Verdict::Ok, None),

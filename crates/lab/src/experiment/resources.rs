@@ -198,10 +198,11 @@ impl CpuUse {
     pub(super) fn in_words(&self) -> String {
         let mut text = String::new();
         if let Some(share) = self.host_share {
-            text += &format!("host {:.0} %, ", share * 100.0);
+            text += &format!("host {:.0} % busy, ", share * 100.0);
         }
         if let Some(target) = self.target_cpus {
-            text += &format!("target {target:.2} of {} cpus", self.target_cpus_bound);
+            let all = if self.target_cpus_bound == 1 { "cpu" } else { "cpus" };
+            text += &format!("target {target:.2} of {} {all}", self.target_cpus_bound);
             let least = self.instances_cpus.iter().copied().fold(f64::INFINITY, f64::min);
             let most = self.instances_cpus.iter().copied().fold(0.0, f64::max);
             if self.instances_cpus.len() > 1 {
@@ -209,7 +210,7 @@ impl CpuUse {
             }
             text += ", ";
         }
-        text + &format!("client {:.2}", self.client_cpus)
+        text + &format!("client {:.2} cpus", self.client_cpus)
     }
 }
 
@@ -266,7 +267,7 @@ mod tests {
         assert_eq!((cpu.client_cpus, cpu.target_cpus), (0.75, Some(2.0)));
         assert!((cpu.host_share.unwrap() - 0.7).abs() < 1e-9);
         assert_eq!((cpu.target_cpus_bound, cpu.instances_cpus.clone()), (3, vec![1.5, 0.5]));
-        let words = "host 70 %, target 2.00 of 3 cpus (each 0.50 to 1.50), client 0.75";
+        let words = "host 70 % busy, target 2.00 of 3 cpus (each 0.50 to 1.50), client 0.75 cpus";
         assert_eq!(cpu.in_words(), words);
     }
 
@@ -297,6 +298,6 @@ mod tests {
         let (cpu, pages) = used(&[dir]);
         let cpu = cpu.unwrap();
         assert_eq!((cpu.client_cpus, cpu.target_cpus, cpu.host_share), (0.5, None, None));
-        assert_eq!((cpu.in_words(), pages), ("client 0.50".to_owned(), None));
+        assert_eq!((cpu.in_words(), pages), ("client 0.50 cpus".to_owned(), None));
     }
 }

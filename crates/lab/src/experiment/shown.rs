@@ -7,11 +7,56 @@ use serde_json::json;
 use std::fmt::Write as _;
 use units::Nanos;
 
+/// The text of `--plan` for several: a line each, then what each is. Of one that cannot run here
+/// trials are not listed: they would be its whole text, and are in its own plan.
+#[must_use]
+pub fn plans_in_words(plans: &[(Experiment, Vec<Planned>)]) -> String {
+    if let [(experiment, trials)] = plans {
+        return plan_in_words(experiment, trials);
+    }
+    let mut text = String::new();
+    let width = plans.iter().map(|(e, _)| e.name.chars().count()).max().unwrap_or(0);
+    for (experiment, trials) in plans {
+        let (name, count) = (&experiment.name, trials.len());
+        let state = match runs_here(trials) {
+            true => "runs here",
+            false => "cannot run: see what is not built",
+        };
+        let time = in_words(time_of(trials));
+        let _ = writeln!(text, "{name:<width$}  {count:>4} trials  {time:<12}  {state}");
+    }
+    for (experiment, trials) in plans {
+        text.push('\n');
+        match runs_here(trials) {
+            true => text.push_str(&plan_in_words(experiment, trials)),
+            false => {
+                text.push_str(&introduction(experiment, trials));
+                text.push_str("  its trials: give this file alone\n");
+            }
+        }
+    }
+    text
+}
+
+fn runs_here(trials: &[Planned]) -> bool {
+    trials.iter().all(|trial| trial.needs.is_empty())
+}
+
+fn time_of(trials: &[Planned]) -> Nanos {
+    trials.iter().map(|t| t.expected.total()).fold(Nanos::ZERO, |sum, t| sum + t)
+}
+
 /// The text of `--plan`: what the experiment is, what of it is not built, and a line per trial.
 #[must_use]
 pub fn plan_in_words(experiment: &Experiment, trials: &[Planned]) -> String {
+    let mut text = introduction(experiment, trials);
+    table(&mut text, trials);
+    text
+}
+
+fn introduction(experiment: &Experiment, trials: &[Planned]) -> String {
     let mut text = String::new();
-    let total = trials.iter().map(|t| t.expected.total()).fold(Nanos::ZERO, |sum, t| sum + t);
+    let total = time_of(trials);
     let order = match experiment.order {
         Order::Interleaved => "interleaved",
         Order::Listed => "as listed",
@@ -37,7 +82,6 @@ pub fn plan_in_words(experiment: &Experiment, trials: &[Planned]) -> String {
             }
         }
     }
-    table(&mut text, trials);
     text
 }
 
@@ -46,11 +90,15 @@ fn table(text: &mut String, trials: &[Planned]) {
     let names: Vec<&str> = first.factors.iter().map(|(name, _)| name.as_str()).collect();
     let mut rows =
         vec![["trial", "block"].into_iter().chain(names).map(str::to_owned).collect::<Vec<_>>()];
-    rows[0].extend(["expected".to_owned(), "not built".to_owned()]);
+    // What all of them need is said above.
+    let is_told = trials.iter().all(|trial| trial.needs == first.needs);
+    rows[0].extend(["expected".to_owned()]);
+    rows[0].extend((!is_told).then(|| "not built".to_owned()));
     for trial in trials {
         let mut row = vec![trial.number.to_string(), trial.block.to_string()];
         row.extend(trial.factors.iter().map(|(_, level)| level.clone()));
-        row.extend([in_words(trial.expected.total()), trial.needs.join(", ")]);
+        row.extend([in_words(trial.expected.total())]);
+        row.extend((!is_told).then(|| trial.needs.join(", ")));
         rows.push(row);
     }
     let widths: Vec<usize> = (0..rows[0].len())

@@ -1,8 +1,11 @@
 //! From a text to trials, and from their rows to what they say.
 
+use super::compared::arm_name;
 use super::outcome::Outcome;
 use super::plan::{Planned, plan_text};
 use super::read::Experiment;
+use analyze::arms::By;
+use record::summary::Stats;
 use record::table::TrialRow;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -164,11 +167,13 @@ fn the_outcome_compares_arms_and_scales_the_budget() {
     assert_eq!(cell.factors, [("threads".to_owned(), "1".to_owned())]);
     let sentence = cell.sentence.as_ref().unwrap();
     assert!(
-        sentence.starts_with("two is best: 1.300 times one (1.300 to 1.300, 95 %)"),
+        sentence.starts_with("best by throughput is two: 1.300 times one (1.300 to 1.300, 95 %)"),
         "{sentence}"
     );
     // The excepted combination leaves one arm, and nothing to compare.
-    assert_eq!((outcome.cells[1].arms.len(), outcome.cells[1].sentence.clone()), (1, None));
+    let lone = &outcome.cells[1];
+    assert_eq!((lone.arms.len(), &lone.comparison), (1, &None));
+    assert!(lone.sentence.as_ref().unwrap().contains("one is the only arm"), "{lone:?}");
     let three = &outcome.cells[2];
     assert_eq!(three.arms[0].ops_s.iter().flatten().count(), 5);
     assert!(three.sentence.as_ref().unwrap().contains("min-max"), "{:?}", three.sentence);
@@ -182,8 +187,62 @@ fn the_outcome_compares_arms_and_scales_the_budget() {
     assert!(matches!(outcome.scaled[1].usl, analyze::usl::Usl::NotFitted { .. }));
     let words = outcome.in_words();
     assert!(words.contains("1 misplaced, not counted"), "{words}");
-    assert!(words.contains("e: 64 of 66 trials ok") && words.contains("by threads"), "{words}");
+    assert!(
+        words.contains("e: 64 of 66 trials ok") && words.contains("growth with threads"),
+        "{words}"
+    );
     assert!(words.contains("no scalability law: 5 distinct N"), "{words}");
+}
+
+/// At a rate of 5000/s, with a p99 of so many microseconds; None missed the rate.
+fn at_a_rate(planned: &[Planned], p99_us: impl Fn(&Planned) -> Option<f64>) -> Vec<TrialRow> {
+    let mut rows = rows(planned, |_| 4990.0);
+    for (row, planned) in rows.iter_mut().zip(planned) {
+        let noise = 1.0 + 0.02 * f64::from(planned.block % 2);
+        let stats = |us| Stats { mean: us, p50: us, p90: us, p99: us, p999: us, max: us };
+        row.scheduled_rate_s = Some(5000.0);
+        row.response = p99_us(planned).map(|us| stats(us * noise));
+    }
+    rows
+}
+
+#[test]
+fn at_a_rate_arms_are_compared_by_what_users_wait() {
+    let (experiment, planned) = plan(TEXT);
+    let is_one = |p: &Planned| p.factors[0].1 == "one";
+    let slow = at_a_rate(&planned, |p| Some(if is_one(p) { 3000.0 } else { 1000.0 }));
+    let outcome = Outcome::of(&experiment, &planned, &slow, &[], Path::new("runs/x"));
+    let cell = &outcome.cells[0];
+    assert_eq!(cell.by, By::ResponseP99);
+    let sentence = cell.sentence.as_ref().unwrap();
+    assert!(
+        sentence.starts_with("best by p99 of the response time is two: that of one is 3.000 times"),
+        "{sentence}"
+    );
+    let spread = cell.arms[0].response_p99_us_spread.as_ref().unwrap();
+    assert_eq!((spread.median, spread.max), (3000.0, 3060.0), "a value that was measured");
+    // More op/s come of a higher schedule: nothing has grown.
+    assert!(outcome.scaled.is_empty(), "{:?}", outcome.scaled);
+    assert!(outcome.in_words().contains("op/s is the schedule here"), "{}", outcome.in_words());
+
+    // An arm that missed its rate once is not compared by the trials in which it did not.
+    let missed = |p: &Planned| (!is_one(p) || p.block != 2).then_some(1000.0);
+    let missed = at_a_rate(&planned, missed);
+    let outcome = Outcome::of(&experiment, &planned, &missed, &[], Path::new("runs/x"));
+    let cell = &outcome.cells[0];
+    let sentence = cell.sentence.as_ref().unwrap();
+    assert_eq!((&cell.comparison, cell.arms[0].rate_missed), (&None, 1));
+    assert!(
+        sentence.starts_with("only two kept its rate in every trial; one missed"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn arms_have_names_that_are_no_figures() {
+    let names = [("instances", "1"), ("instances", "4"), ("numa-count", "1"), ("layout", "single")];
+    let names = names.map(|(factor, level)| arm_name(factor, level));
+    assert_eq!(names, ["1 instance", "4 instances", "numa-count 1", "single"]);
 }
 
 #[test]

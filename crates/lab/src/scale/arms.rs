@@ -29,8 +29,30 @@ pub(super) struct Arms {
     pub(super) arms: Vec<Arm>,
     /// By arm and budget, what is not to be measured.
     pub(super) except: Vec<(String, Option<u32>)>,
-    /// Why, for people.
-    pub(super) left_out: Vec<String>,
+    /// How these came to be compared, for people.
+    pub(super) why: Vec<String>,
+    /// What is not measured.
+    pub(super) left_out: LeftOut,
+}
+
+/// Arms that are not measured, by what is said of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct LeftOut(Vec<(String, Vec<String>)>);
+
+impl LeftOut {
+    fn add(&mut self, arm: String, why: String) {
+        match self.0.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, arms)) => arms.push(arm),
+            None => self.0.push((why, vec![arm])),
+        }
+    }
+
+    /// A sentence for each reason.
+    pub(super) fn told(&self) -> Vec<String> {
+        let sentence =
+            |(why, arms): &(String, Vec<String>)| format!("Left out: {}. {why}", arms.join(", "));
+        self.0.iter().map(sentence).collect()
+    }
 }
 
 impl Arms {
@@ -38,7 +60,13 @@ impl Arms {
     /// When nothing that was asked for is possible here.
     pub(super) fn of(study: &Study, make: &mut Make<'_>) -> Result<Self, LabError> {
         match &study.compared {
-            Some(Compared::Layouts(policies)) => Self::layouts(study, policies, make),
+            Some(Compared::Layouts(policies)) => {
+                let arms = Self::layouts(study, policies, make)?;
+                match policies.len() > 1 && arms.arms.len() == 1 && study.numa_counts.len() < 2 {
+                    true => Self::instead(study, &arms, make),
+                    false => Ok(arms),
+                }
+            }
             Some(Compared::Instances(counts)) => Self::instances(study, counts, make),
             None => {
                 use layout::Policy::{PerLlc, PerNuma, PerPackage, Single};
@@ -47,20 +75,37 @@ impl Arms {
                 if arms.arms.len() > 1 {
                     return Ok(arms);
                 }
-                let mut counted = Self::instances(study, &INSTANCES, make)?;
-                let text = "This machine gives the target one package, NUMA node and last-level \
-                            cache at most: numbers of instances are compared instead of layouts.";
-                counted.left_out.insert(0, text.to_owned());
-                Ok(counted)
+                Self::instead(study, &arms, make)
             }
         }
+    }
+
+    /// Numbers of instances, where all layouts come out as one.
+    fn instead(study: &Study, layouts: &Self, make: &mut Make<'_>) -> Result<Self, LabError> {
+        let mut counted = Self::instances(study, &INSTANCES, make)?;
+        let same = layouts.left_out.0.iter().flat_map(|(_, arms)| arms);
+        let same: Vec<&str> = same.map(String::as_str).collect();
+        let text = format!(
+            "Numbers of instances are compared instead of layouts: in what this machine gives the \
+             target, {} cannot be or are the same as {}.",
+            same.join(", "),
+            layouts.arms.first().map_or("another", |arm| arm.name.as_str())
+        );
+        counted.why.insert(0, text);
+        Ok(counted)
     }
 
     fn layouts(study: &Study, policies: &[Policy], make: &mut Make<'_>) -> Result<Self, LabError> {
         let arm = |layout: &Policy| Arm { name: layout.to_string(), layout: layout.clone() };
         let arms = policies.iter().map(arm).collect();
-        Self { factor: "layout", arms, except: Vec::new(), left_out: Vec::new() }
-            .distinct(study, make)
+        Self {
+            factor: "layout",
+            arms,
+            except: Vec::new(),
+            why: Vec::new(),
+            left_out: LeftOut::default(),
+        }
+        .distinct(study, make)
     }
 
     /// Each with its part of the cpus where all of them can have one, else all of them on all cpus.
@@ -68,17 +113,23 @@ impl Arms {
         let of = |layout: &dyn Fn(u32) -> Policy| {
             let arm = |&count: &u32| Arm { name: count.to_string(), layout: layout(count) };
             let arms = counts.iter().map(arm).collect();
-            Self { factor: "instances", arms, except: Vec::new(), left_out: Vec::new() }
+            Self {
+                factor: "instances",
+                arms,
+                except: Vec::new(),
+                why: Vec::new(),
+                left_out: LeftOut::default(),
+            }
         };
         let parts = of(&|count| Policy::Parts(layout::Policy::Count(count)));
         let parts = parts.distinct(study, make);
         match parts {
-            Ok(parts) if parts.left_out.is_empty() => Ok(parts),
+            Ok(parts) if parts.left_out.0.is_empty() => Ok(parts),
             _ => {
                 let mut shared = of(&Policy::Shared).distinct(study, make)?;
-                let text = "There are fewer cores than instances: all instances share all cpus of \
-                            the target.";
-                shared.left_out.insert(0, text.to_owned());
+                let text = "There are fewer cores than instances: in every arm all instances share \
+                            all cpus of the target.";
+                shared.why.insert(0, text.to_owned());
                 Ok(shared)
             }
         }
@@ -107,13 +158,17 @@ impl Arms {
             };
             let budget = level("numa-count").and_then(|count| count.parse::<u32>().ok());
             let Some(name) = level(self.factor).cloned() else { continue };
-            let of = budget.map_or_else(String::new, |n| format!(" on {n} NUMA nodes"));
+            let of = budget.map_or_else(String::new, |n| match n {
+                1 => " on 1 NUMA node".to_owned(),
+                n => format!(" on {n} NUMA nodes"),
+            });
             match make(&planned) {
                 Ok(trial) => {
                     let same =
                         seen.iter().find(|(b, places, _)| *b == budget && *places == trial.places);
                     if let Some((.., other)) = same {
-                        self.left_out.push(format!("{name}{of} is the same as {other} here."));
+                        let same = format!("The same as {other} here.");
+                        self.left_out.add(format!("{name}{of}"), same);
                         self.except.push((name, budget));
                         continue;
                     }
@@ -124,7 +179,7 @@ impl Arms {
                         LabError::Refused { why, .. } => why.clone(),
                         other => other.to_string(),
                     };
-                    self.left_out.push(format!("{name}{of} is left out: {why}"));
+                    self.left_out.add(format!("{name}{of}"), why);
                     self.except.push((name, budget));
                     refused = Some(error);
                 }

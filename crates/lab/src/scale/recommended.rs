@@ -6,48 +6,43 @@
 
 use super::arms::Arms;
 use super::{Study, combinations, text};
-use crate::experiment::{Carried, Make};
+use crate::experiment::{Carried, Make, arm_name};
 use crate::layout::{Asked, Database, Policy, lay_out};
 use analyze::arms::Verdict;
 use machine::Machine;
 use stage::emit;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const RECOMMENDED: &str = "recommended";
 
-pub(super) fn write(
+/// What to do with the result, in a sentence or two.
+pub(super) fn write(study: &Study, arms: &Arms, carried: &Carried, make: &mut Make<'_>) -> String {
+    match files(study, arms, carried, make) {
+        Ok(told) => told,
+        Err(why) => format!("Nothing is recommended: {why}."),
+    }
+}
+
+/// Writes the files; what is recommended, or why nothing is.
+fn files(
     study: &Study,
     arms: &Arms,
     carried: &Carried,
     make: &mut Make<'_>,
-) -> Result<(PathBuf, String), String> {
-    let measured = carried.outcome.cells.iter().flat_map(|cell| &cell.factors);
-    let counts = measured.filter(|(name, _)| name == "numa-count");
-    let largest = counts.filter_map(|(_, level)| level.parse::<u32>().ok()).max();
-    let largest = largest.map(|count| count.to_string());
-    let of_largest = |factors: &[(String, String)]| {
-        let budget = factors.iter().find(|(name, _)| name == "numa-count");
-        budget.is_none_or(|(_, level)| Some(level) == largest.as_ref())
-    };
-    let mut winner: Option<&str> = None;
-    for cell in carried.outcome.cells.iter().filter(|cell| of_largest(&cell.factors)) {
-        let comparison = cell.comparison.as_ref().ok_or("there was nothing to compare")?;
-        let Verdict::Winner { .. } = comparison.verdict else {
-            return Err("no arm is surely better than all others".to_owned());
-        };
-        let best = cell.arms.get(comparison.best).map(|arm| arm.name.as_str());
-        if winner.is_some() && best != winner {
-            return Err("not the same arm is best for all workloads".to_owned());
-        }
-        winner = best;
-    }
-    let name = winner.ok_or("no arm was measured")?;
+) -> Result<String, String> {
+    let largest = largest_budget(carried);
+    let of_largest = |factors: &[(String, String)]| is_of_budget(factors, largest.as_ref());
+    let name = winner(carried, largest.as_ref())?;
     let arm = arms.arms.iter().find(|arm| arm.name == name).ok_or("the best arm is unknown")?;
-    if let Policy::Shared(count) = arm.layout {
-        return Err(format!("{count} instances on all cpus is best, which needs no binding"));
+    let named = arm_name(arms.factor, name);
+    if let Policy::Shared(_) = arm.layout {
+        return Ok(format!(
+            "Recommended by throughput: {named}, all on all cpus of the target. There are no files \
+             for that, because nothing is bound; several instances need addresses or ports, \
+             directories and a part of the memory each."
+        ));
     }
-    let why = format!("{} {name} won", arms.factor);
     let planned = combinations(&text::experiment(study, arms, &BTreeMap::new()));
     let planned = planned.map_err(|error| error.to_string())?;
     let is_it = |factors: &[(String, String)]| {
@@ -78,5 +73,40 @@ pub(super) fn write(
     let of_emit = emit::Asked { root: root.clone(), ..emit::Asked::default() };
     let files = emit::files(&layout, &of_emit).map_err(|error| error.to_string())?;
     files.write(&root).map_err(|error| error.to_string())?;
-    Ok((root, why))
+    let dir = root.display();
+    Ok(format!("Recommended by throughput: {named}; its scripts and configurations are in {dir}."))
+}
+
+/// In NUMA nodes.
+fn largest_budget(carried: &Carried) -> Option<String> {
+    let measured = carried.outcome.cells.iter().flat_map(|cell| &cell.factors);
+    let counts = measured.filter(|(name, _)| name == "numa-count");
+    let largest = counts.filter_map(|(_, level)| level.parse::<u32>().ok()).max();
+    largest.map(|count| count.to_string())
+}
+
+fn is_of_budget(factors: &[(String, String)], largest: Option<&String>) -> bool {
+    let budget = factors.iter().find(|(name, _)| name == "numa-count");
+    budget.is_none_or(|(_, level)| Some(level) == largest)
+}
+
+/// The arm that has won everything at the largest budget.
+fn winner<'a>(carried: &'a Carried, largest: Option<&String>) -> Result<&'a str, String> {
+    let mut winner: Option<&str> = None;
+    for cell in carried.outcome.cells.iter().filter(|cell| is_of_budget(&cell.factors, largest)) {
+        let comparison = cell.comparison.as_ref().ok_or("there was nothing to compare")?;
+        let Verdict::Winner { .. } = comparison.verdict else {
+            return Err(
+                "no arm is surely better than all others; more --repetitions, or a longer \
+                        --duration, tell smaller differences apart"
+                    .to_owned(),
+            );
+        };
+        let best = cell.arms.get(comparison.best).map(|arm| arm.name.as_str());
+        if winner.is_some() && best != winner {
+            return Err("not the same arm is best for all workloads".to_owned());
+        }
+        winner = best;
+    }
+    winner.ok_or_else(|| "no arm was measured".to_owned())
 }

@@ -131,7 +131,8 @@ mod tests {
             factor: "layout",
             arms: vec![arm("single"), arm("per-numa")],
             except: Vec::new(),
-            left_out: Vec::new(),
+            why: Vec::new(),
+            left_out: crate::scale::arms::LeftOut::default(),
         };
         let text = experiment(&study, &arms, &BTreeMap::new());
         plan_text(Path::new("scale"), &text).unwrap_or_else(|e| panic!("{e}: {text}")).1

@@ -77,6 +77,14 @@ pub(crate) fn enough(points: &[Point]) -> Option<usize> {
     points.iter().find(does).map(|point| point.threads)
 }
 
+/// How long a search takes, roughly, for people.
+pub(crate) fn search_takes(target: &TargetChoice) -> &'static str {
+    match target {
+        TargetChoice::Reference { .. } => "some 5 to 10 s",
+        TargetChoice::Cassandra { .. } | TargetChoice::Running { .. } => "about a minute",
+    }
+}
+
 /// Starts the target of `trial`, loads it, and looks for the number of clients. What is started and
 /// said goes to the directory of trial 1 of `run_dir`.
 ///

@@ -47,12 +47,16 @@ class Drawing {
     this.width = Math.max(width || this.frame.clientWidth, 240);
     const narrow = this.width < 420;
     this.height = narrow ? 248 : 308;
-    this.box = { left: narrow ? 58 : 70, right: this.width - 14, top: 34, bottom: this.height - 42 };
+    this.box = { left: 0, right: this.width - 14, top: 34, bottom: this.height - 42 };
     const [from, to] = this.range || this.all;
     this.x = scales[this.data.x.scale](this.data.x, from, to);
     const found = this.range || this.lines.some((line) => !line.shown) ? this.extent(from, to) : null;
     // As it came, or by what is left to see.
     this.y = found ? scales[this.data.y.scale](this.data.y, ...found) : this.data.y;
+    // Behind the longest label: as in src/svg.rs.
+    const widths = this.y.ticks.map((tick) => [...tickText(this.data.y, tick, 0)]
+      .reduce((sum, letter) => sum + (letter === "\u202f" ? 4 : 7.7), 9));
+    this.box.left = Math.max(narrow ? 48 : 70, ...widths);
   }
 
   px(x) {

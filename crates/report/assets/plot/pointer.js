@@ -144,9 +144,12 @@ class Plot extends Drawing {
 
   // A click on the sample of a line hides it, and shows it again.
   legend() {
-    this.figure.querySelectorAll(".legend li").forEach((item, i) => {
+    this.figure.querySelectorAll(".legend li").forEach((item) => {
       const sample = item.querySelector("svg");
-      const line = this.lines[i];
+      const line = this.lines[Number(item.dataset.line)];
+      // The ends of its interval have no sample of their own.
+      const names = [`${line.name}, least`, `${line.name}, most`];
+      const ends = this.lines.filter((end) => end.dash === "dotted" && names.includes(end.name));
       sample.removeAttribute("aria-hidden");
       const described = {
         role: "button", tabindex: 0, "aria-pressed": true, "aria-label": `show ${line.name}`,
@@ -154,6 +157,7 @@ class Plot extends Drawing {
       Object.entries(described).forEach(([key, value]) => sample.setAttribute(key, value));
       const toggle = () => {
         line.shown = !line.shown;
+        ends.forEach((end) => { end.shown = line.shown; });
         sample.setAttribute("aria-pressed", line.shown);
         item.classList.toggle("off", !line.shown);
         this.draw();
@@ -233,6 +237,9 @@ new ResizeObserver(() => {
     }
   });
 }).observe(document.body);
+// What is folded on the screen is on paper.
+addEventListener("beforeprint", () => document.querySelectorAll("details.evidence")
+  .forEach((folded) => { folded.open = true; }));
 addEventListener("beforeprint", () => plots.forEach((plot) =>
   plot.draw(PRINT_WIDTHS[plot.figure.closest(".charts") ? 1 : 0])));
 addEventListener("afterprint", () => plots.forEach((plot) => plot.draw()));

@@ -3,10 +3,13 @@
 use super::run;
 use crate::exit::Exit;
 use crate::signals::{self, Current};
+use crate::text::{COLUMNS, TIE, wrap};
 use crate::{output, screen::Screen};
 use anyhow::anyhow;
 use clap::Parser as _;
-use lab::experiment::{Begun, Carried, Planned, carry_out, plan_as_json, plan_file, plan_in_words};
+use lab::experiment::{
+    Begun, Carried, Planned, carry_out, plan_as_json, plan_file, plans_in_words,
+};
 use lab::{LabError, Trial};
 use record::Verdict;
 use std::path::PathBuf;
@@ -34,7 +37,8 @@ pub(crate) struct Args {
     /// The experiment; several with --plan
     #[arg(value_name = "FILE", required_unless_present = "resume")]
     file: Vec<PathBuf>,
-    /// List every trial with its expected time, and do nothing
+    /// List every trial with its expected time, and do nothing; of several files, only the trials
+    /// of what can run here
     #[arg(long, conflicts_with_all = ["resume", "out"])]
     plan: bool,
     /// Go on with the experiment of this run directory: trials that ended ok stay
@@ -127,8 +131,7 @@ fn plan(args: &Args) -> Result<ExitCode, Exit> {
         let json = serde_json::to_string_pretty(&all).map_err(Exit::environment)?;
         output::data(&format!("{json}\n"))?;
     } else {
-        let all: Vec<_> = plans.iter().map(|(e, trials)| plan_in_words(e, trials)).collect();
-        output::print(&all.join("\n"))?;
+        output::print(&plans_in_words(&plans))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -139,14 +142,51 @@ pub(crate) fn show_carried(json: bool, carried: &Carried) -> Result<(), Exit> {
         let json = serde_json::to_string_pretty(&carried.outcome).map_err(Exit::environment)?;
         return output::data(&format!("{json}\n"));
     }
-    let mut text = carried.outcome.in_words();
+    let mut text = in_lines(&carried.outcome.in_words());
+    let run = carried.run_dir.display();
     if let Some(why) = &carried.failure {
-        text.push_str(&format!("\n{}: {why}\n", carried.verdict.name()));
+        text.push_str(&wrap(&format!("{}: {why}", carried.verdict.name()), "\n", ""));
+        text.push('\n');
     }
+    text.push('\n');
     if carried.outcome.missing > 0 {
-        let run = carried.run_dir.display();
         text.push_str(&format!("go on with: wideload lab --resume {run}\n"));
     }
-    text.push_str(&format!("report: {}\n", carried.report.display()));
+    text.push_str(&format!("run     {run}\nreport  {}\n", carried.report.display()));
     output::print(&text)
+}
+
+/// Sentences in lines of the terminal; rows of tables, whose cells are more than a blank apart,
+/// stay as they are.
+fn in_lines(text: &str) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let words = line.trim_start();
+        let indent = &line[..line.len() - words.len()];
+        match line.chars().count() <= COLUMNS || words.contains("  ") {
+            true => lines.push_str(line),
+            false => {
+                let words = words.replace(" %", &format!("{TIE}%"));
+                lines.push_str(&wrap(&words, indent, &format!("{indent}  ")));
+            }
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_are_broken_and_rows_of_tables_are_not() {
+        let sentence = format!("  best is one: {}", "1.300 times two, ".repeat(8));
+        let row = format!("  single  {:>80}", 1);
+        let lines = in_lines(&format!("{sentence}\n{row}\n"));
+        assert!(lines.ends_with(&format!("{row}\n")), "{lines}");
+        let broken = lines.lines().filter(|line| *line != row);
+        assert!(broken.clone().count() > 1, "{lines}");
+        assert!(broken.clone().all(|line| line.starts_with("  ") && line.len() <= 80), "{lines}");
+    }
 }

@@ -32,9 +32,11 @@ Exit status: 0 also when it cannot tell; 1 a trial failed; 2 usage; 3 environmen
 
 /// Find the best layout of instances on this machine, by how much, and how surely.
 ///
-/// Every arm has the same cpus, heap and rows in all, and the same client. Each trial starts its
-/// instances anew, verifies where their threads and pages are, loads, warms up and measures;
-/// repetitions are interleaved. How many clients keep an arm busy is looked for first.
+/// Every arm has the same cpus, heap and rows in all, and is driven from the same cpus. Each trial
+/// starts its instances anew, verifies where their threads and pages are, loads, warms up and
+/// measures; repetitions are interleaved. With how many clients (operations in flight) an arm does
+/// most is looked for first, for each arm by itself. Arms are compared by throughput; their
+/// response times stand beside it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -81,7 +83,7 @@ pub(crate) struct Args {
     /// Time before it, or auto [default: 500ms; of Cassandras auto]
     #[arg(long, value_name = "TIME|auto", value_parser = warm_up)]
     warm: Option<String>,
-    /// Clients of every arm [default: looked for, until the arm is busy]
+    /// Clients of every arm [default: looked for: the least that give an arm its most op/s]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     threads: Option<u32>,
     /// A mock: every operation holds one lock of its instance for so long
@@ -139,24 +141,11 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let line = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
     let mut screen = Screen::of_experiment(current);
     let (study, make) = (study(args, heap_total), &mut experiment::trial);
-    let scaled = scale(&study, args.out.as_deref(), line, make, &mut screen, &stop);
+    let carried = scale(&study, args.out.as_deref(), line, make, &mut screen, &stop);
     screen.close();
-    let scaled = scaled?;
-    show_carried(args.json, &scaled.carried)?;
-    if !args.json {
-        for why in &scaled.left_out {
-            output::print(&format!("{why}\n"))?;
-        }
-        for (arm, threads) in &scaled.loads {
-            output::print(&format!("{arm}: {threads} clients keep it busy\n"))?;
-        }
-        let recommended = match &scaled.recommended {
-            Ok((dir, why)) => format!("recommended, because {why}: {}\n", dir.display()),
-            Err(why) => format!("nothing is recommended: {why}\n"),
-        };
-        output::print(&recommended)?;
-    }
-    Ok(experiment::status(&scaled.carried))
+    let carried = carried?;
+    show_carried(args.json, &carried)?;
+    Ok(experiment::status(&carried))
 }
 
 /// A time or the word, as `run` takes it.
