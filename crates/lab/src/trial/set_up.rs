@@ -226,3 +226,40 @@ impl Running<'_> {
         filling.pour(&Pour { trial, ids: &ready.ids, drive, workers }, self.live, halt)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stage::{MemoryPolicy, Program};
+    use units::{Nanos, clock};
+
+    #[test]
+    fn lines_that_no_disk_takes_are_told() {
+        let child = stage::spawn(&Program {
+            host: "local".to_owned(),
+            instance: "reference".to_owned(),
+            argv: ["/bin/sh", "-c", "echo one; echo two"].map(Into::into).to_vec(),
+            cpus: units::cpus_of_current_thread().unwrap(),
+            memory: MemoryPolicy::Local,
+            // A disk without space.
+            log: "/dev/full".into(),
+        });
+        let provisioned = Provisioned {
+            addresses: Vec::new(),
+            children: vec![child.unwrap()],
+            clusters: Vec::new(),
+            version: None,
+            facts: Value::Null,
+        };
+        let until = clock::now() + Nanos::from_secs(20);
+        while provisioned.log_lines_lost() < 2 && clock::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let mut manifest = Manifest::starting("test", Vec::new(), Nanos::ZERO);
+        manifest.target = serde_json::json!({});
+        let caveat = Running::logs_cut(&provisioned, &mut manifest).unwrap();
+        assert_eq!(caveat.code, "logs-cut");
+        assert!(caveat.text.starts_with("2 lines"), "{}", caveat.text);
+        assert_eq!(manifest.target["log_lines_lost"], 2);
+    }
+}
