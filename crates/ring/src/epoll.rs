@@ -6,12 +6,13 @@
 use crate::buffer::{ReceiveBuffer, SendBuffer};
 use crate::mailbox::Mailbox;
 use crate::sharing::{ACCEPTS_MAX, Accepted, Sharing};
+use crate::socket::connecting;
 use crate::timer::{TIMER, Waiter};
 use crate::{BufferSizes, ConnectionId, Event, Flush, Ring, Syscalls};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::net::{RecvFlags, SendFlags, sockopt};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -244,17 +245,7 @@ impl Epoll {
 
 impl Ring for Epoll {
     fn connect(&mut self, address: SocketAddr) -> io::Result<ConnectionId> {
-        let family = match address {
-            SocketAddr::V4(_) => rustix::net::AddressFamily::INET,
-            SocketAddr::V6(_) => rustix::net::AddressFamily::INET6,
-        };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-        sockopt::set_tcp_nodelay(&socket, true)?;
-        match rustix::net::connect(&socket, &address) {
-            Ok(()) | Err(Errno::INPROGRESS) => self.add(socket, true),
-            Err(error) => Err(error.into()),
-        }
+        self.add(connecting(address)?, true)
     }
 
     fn attach(&mut self, stream: TcpStream) -> io::Result<ConnectionId> {

@@ -15,6 +15,7 @@ mod engine;
 mod epoll;
 mod mailbox;
 mod sharing;
+mod socket;
 mod timer;
 mod uring;
 

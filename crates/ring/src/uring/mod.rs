@@ -22,14 +22,13 @@ pub use setup::Unavailable;
 use crate::buffer::SendBuffer;
 use crate::mailbox::Mailbox;
 use crate::sharing::{ACCEPTS_MAX, Accepted, Sharing};
+use crate::socket::connecting;
 use crate::{BufferSizes, ConnectionId, Event, Flush, Ring, Syscalls};
 use connection::Connection;
 use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, squeue};
 use pool::Pool;
 use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::io::Errno;
-use rustix::net::{SocketFlags, SocketType, sockopt};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -200,6 +199,10 @@ impl Uring {
             if unsafe { self.uring.submission().push(&entry) }.is_err() {
                 self.backlog.push_front(entry);
                 self.call(|uring| uring.submitter().submit())?;
+                if self.uring.submission().is_full() {
+                    // The kernel takes none until completions have been taken.
+                    return Ok(());
+                }
             }
         }
         let timeout = until.map(|until| until.since(clock::now()));
@@ -403,17 +406,7 @@ impl Uring {
 
 impl Ring for Uring {
     fn connect(&mut self, address: SocketAddr) -> io::Result<ConnectionId> {
-        let family = match address {
-            SocketAddr::V4(_) => rustix::net::AddressFamily::INET,
-            SocketAddr::V6(_) => rustix::net::AddressFamily::INET6,
-        };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-        sockopt::set_tcp_nodelay(&socket, true)?;
-        match rustix::net::connect(&socket, &address) {
-            Ok(()) | Err(Errno::INPROGRESS) => Ok(self.add(socket, true)),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.add(connecting(address)?, true))
     }
 
     fn attach(&mut self, stream: TcpStream) -> io::Result<ConnectionId> {
