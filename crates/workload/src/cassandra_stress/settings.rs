@@ -19,7 +19,7 @@ pub use types::{
     Columns, Command, Compat, Drawn, End, Errors, Graph, Hosts, Kind, Level, Log, Mode,
     OperationType, Population, Rate, Schema, Settings, TimeUnit, Truncate,
 };
-pub use user::{Files, InsertSettings, Spec, User, UserAction, UserOperation};
+pub use user::{Files, Spec, User, UserAction, UserOperation};
 
 /// What a command line asks for.
 #[derive(Debug, Clone)]

@@ -1,11 +1,12 @@
 //! The groups of a command line: `-rate`, `-pop`, `-col` and all the others.
 
 use super::{
-    Columns, Command, Compat, Drawn, End, Errors, Graph, Hosts, InsertSettings, Kind, Level, Log,
-    Mode, Population, Rate, Reader, Schema, credentials, drawn, names_of, number,
+    Columns, Command, Compat, Drawn, End, Errors, Graph, Hosts, Kind, Level, Log, Mode, Population,
+    Rate, Reader, Schema, credentials, drawn, names_of, number,
 };
 use crate::cassandra_stress::line::{Line, LineError, Word};
 use crate::cassandra_stress::options::{Chosen, Opt, parts, select};
+use crate::cassandra_stress::profile::Insert;
 use crate::cassandra_stress::rows::Order;
 use crate::cassandra_stress::table;
 
@@ -184,11 +185,7 @@ impl Reader {
         Ok(())
     }
 
-    pub(super) fn insert(
-        &mut self,
-        line: &mut Line,
-        is_user: bool,
-    ) -> Result<InsertSettings, LineError> {
+    pub(super) fn insert(&mut self, line: &mut Line, is_user: bool) -> Result<Insert, LineError> {
         let chosen = chosen(line, "-insert", &table::INSERT)?.unwrap_or_default();
         for (prefix, word) in chosen.written() {
             let distributed = ["revisit=", "visits=", "partitions="].contains(&prefix);
@@ -204,7 +201,7 @@ impl Reader {
                 );
             }
         }
-        if is_user { self.insert_settings(&chosen) } else { Ok(InsertSettings::default()) }
+        if is_user { self.insert_settings(&chosen) } else { Ok(Insert::default()) }
     }
 
     pub(super) fn columns(

@@ -1,7 +1,8 @@
 //! What a command line is read into.
 
-use super::user::{InsertSettings, User, UserAction, UserOperation};
+use super::user::{User, UserAction, UserOperation};
 use crate::cassandra_stress::distribution::Distribution;
+use crate::cassandra_stress::profile::Insert;
 use crate::cassandra_stress::rows::Order;
 use crate::cassandra_stress::table;
 use std::fmt;
@@ -449,7 +450,7 @@ pub struct Settings {
     /// In which order the rows of a partition come.
     pub order: Order,
     /// How profiles write.
-    pub insert: InsertSettings,
+    pub insert: Insert,
     /// Of the table.
     pub columns: Columns,
     /// Keyspace and table.

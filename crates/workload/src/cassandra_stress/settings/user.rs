@@ -3,10 +3,10 @@
 //! Source: cassandra-stress, `settings/SettingsCommandUser.java`, `SettingsInsert.java`.
 
 use super::{Asked, Command, Drawn, Population, Reader, Settings, drawn, types::consistency_named};
-use crate::cassandra_stress::distribution::{Distribution, Ratio};
+use crate::cassandra_stress::distribution::Ratio;
 use crate::cassandra_stress::line::{Group, Line, LineError, Word};
 use crate::cassandra_stress::options::{parts, select};
-use crate::cassandra_stress::profile::{BatchType, Profile, Table};
+use crate::cassandra_stress::profile::{BatchType, Insert, Profile, Table};
 use crate::cassandra_stress::table;
 use crate::tables::stored_name;
 
@@ -55,23 +55,6 @@ pub enum UserAction {
     Insert,
     /// A query of the profile, by its name in small letters.
     Query(String),
-}
-
-/// The group `-insert`, which goes before what profiles say.
-#[derive(Debug, Clone, Default)]
-pub struct InsertSettings {
-    /// Partitions of an operation.
-    pub partitions: Option<Distribution>,
-    /// Share of a partition's rows.
-    pub select: Option<Ratio>,
-    /// Share of a row's values.
-    pub row_population: Option<Ratio>,
-    /// Kind of the batch.
-    pub batch_type: Option<BatchType>,
-    /// Level, in capitals.
-    pub consistency: Option<String>,
-    /// Level of conditions, in capitals.
-    pub serial_consistency: Option<String>,
 }
 
 impl User {
@@ -203,10 +186,8 @@ impl Reader {
         Ok(Spec { profile, table })
     }
 
-    pub(super) fn insert_settings(
-        &mut self,
-        chosen: &super::Chosen,
-    ) -> Result<InsertSettings, LineError> {
+    /// The group `-insert`, which goes before what profiles say; levels in capitals.
+    pub(super) fn insert_settings(&mut self, chosen: &super::Chosen) -> Result<Insert, LineError> {
         let ratio = |prefix: &str| match chosen.get(prefix) {
             None => Ok(None),
             Some(word) => Ratio::parse(&word.text).map(Some).map_err(|error| {
@@ -218,7 +199,7 @@ impl Reader {
         if chosen.has("revisit=") {
             self.ignored("-insert revisit=", "no partition is written in several visits");
         }
-        Ok(InsertSettings {
+        Ok(Insert {
             partitions: match chosen.get("partitions=") {
                 Some(word) => Some(drawn(word)?.distribution),
                 None => None,
@@ -228,6 +209,7 @@ impl Reader {
             batch_type: upper("batchtype=").and_then(|name| BatchType::named(&name)),
             consistency: upper("cl="),
             serial_consistency: upper("serial-cl="),
+            condition: None,
         })
     }
 }
