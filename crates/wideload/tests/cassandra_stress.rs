@@ -5,59 +5,18 @@
 
 mod rig;
 
-use rig::{Ended, Home, Serve};
+use rig::stress::{Stress, result};
+use rig::{Ended, Home, Serve, eventually};
+use stage::Signal;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// A target, and a place to work in.
-struct Rig {
-    home: Home,
-    serve: Serve,
-}
-
-impl Rig {
-    fn new() -> Self {
-        let home = Home::new();
-        let serve = Serve::start(&home, &[]);
-        Self { home, serve }
-    }
-
-    /// A line, with `-node` and the port of the target behind it.
-    fn stress(&self, line: &str) -> Ended {
-        let port = format!("native={}", self.serve.address.port());
-        let target = ["-node", "127.0.0.1", "-port", &port];
-        let words: Vec<&str> = line.split(' ').collect();
-        self.home.run(&[&["cassandra-stress"], &words[..], &target].concat())
-    }
-
-    /// A line that ends well.
-    fn good(&self, line: &str) -> Ended {
-        let ended = self.stress(line);
-        assert_eq!(ended.status, Some(0), "{line}: {ended:?}");
-        assert!(ended.stdout.trim_end().ends_with("END"), "{line}: {ended:?}");
-        ended
-    }
-
-    fn cell(&self, query: &str) -> Option<Vec<u8>> {
-        let rows = self.serve.control().query(query).unwrap();
-        rows.first().and_then(|row| row[0].clone())
-    }
-
-    fn rows(&self, table: &str) -> i64 {
-        let count = self.cell(&format!("SELECT COUNT(*) FROM {table}")).unwrap();
-        i64::from_be_bytes(count[..].try_into().unwrap())
-    }
-}
-
-/// The figure behind a label of the results.
-fn result(ended: &Ended, label: &str) -> String {
-    let line = ended.stdout.lines().find(|line| line.starts_with(label));
-    let line = line.unwrap_or_else(|| panic!("{label}: {ended:?}"));
-    let (_, value) = line.split_once(':').unwrap();
-    value.trim().split(' ').next().unwrap().replace(',', "")
+/// The only cell of the first row.
+fn cell(rig: &Stress, query: &str) -> Option<Vec<u8>> {
+    rig.cells(query).first().and_then(|row| row[0].clone())
 }
 
 /// Rows of the intervals, cut into their cells.
@@ -70,7 +29,7 @@ fn rows(ended: &Ended, name: &str) -> Vec<Vec<f64>> {
 
 #[test]
 fn what_is_written_is_the_originals_and_reads_back() {
-    let rig = Rig::new();
+    let rig = Stress::new();
     let wrote = rig.good("write n=20k no-warmup -rate threads=64 -pop seq=1..20000");
     let order = [
         "******************** Stress Settings ********************",
@@ -90,16 +49,16 @@ fn what_is_written_is_the_originals_and_reads_back() {
         assert!(lines.any(|line| line.starts_with(begin)), "{begin} in {wrote:?}");
     }
     // Each seed has its row, but for those that share a key, as in the original.
-    let there = rig.rows("keyspace1.standard1");
+    let there = rig.count("keyspace1.standard1");
     assert!((19_990..=20_000).contains(&there), "{there}");
     // Seed 1: key 0P37709P21, and the first column of 34 bytes.
     let key = "0x30503337373039503231";
-    let c0 = rig.cell(&format!("SELECT \"C0\" FROM keyspace1.standard1 WHERE key = {key}"));
+    let c0 = cell(&rig, &format!("SELECT \"C0\" FROM keyspace1.standard1 WHERE key = {key}"));
     let hex: String = c0.unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(hex, "85182fdfe7f86306cd58ce81aa53cca24c193841d6ae8a91646a4c304dd9f47892f9");
 
     let read = rig.good("read n=20k no-warmup -rate threads=64 -pop seq=1..20000");
-    assert_eq!(result(&read, "Total partitions"), "20000");
+    assert_eq!(result(&read, "Total partitions"), 20000.0);
     // Another size would be another row: every column is compared.
     let other =
         rig.stress("read n=1k no-warmup -rate threads=4 -pop seq=1..1000 -col size=FIXED(33)");
@@ -111,15 +70,15 @@ fn what_is_written_is_the_originals_and_reads_back() {
     // A row that is not there is one that differs, and -errors ignore goes on.
     let line = "read n=2k no-warmup -rate threads=4 -pop seq=19001..21000 -errors";
     let ignored = rig.good(&format!("{line} ignore"));
-    assert_eq!(result(&ignored, "Total errors"), "1000", "{ignored:?}");
-    assert_eq!(result(&ignored, "Total partitions"), "1000");
+    assert_eq!(result(&ignored, "Total errors"), 1000.0, "{ignored:?}");
+    assert_eq!(result(&ignored, "Total partitions"), 1000.0);
     let skipped = rig.good(&format!("{line} skip-read-validation"));
-    assert_eq!(result(&skipped, "Total errors"), "0", "{skipped:?}");
+    assert_eq!(result(&skipped, "Total errors"), 0.0, "{skipped:?}");
 }
 
 #[test]
 fn the_line_of_000_runs_and_its_script_reads_the_figure() {
-    let rig = Rig::new();
+    let rig = Stress::new();
     let published = "write no-warmup duration=3s cl=one -rate threads=200 fixed=900/s -schema \
                      replication(factor=3) -pop seq=1..100000000 no-wrap -log interval=1";
     let ended = rig.good(published);
@@ -129,8 +88,9 @@ fn the_line_of_000_runs_and_its_script_reads_the_figure() {
     for (second, row) in totals.iter().take(3).enumerate() {
         assert_eq!(row[10], (second + 1) as f64, "whole seconds: {row:?}");
     }
-    let keyspace = rig
-        .cell("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = 'keyspace1'");
+    let replication = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = \
+                       'keyspace1'";
+    let keyspace = cell(&rig, replication);
     let text = String::from_utf8_lossy(&keyspace.unwrap()).into_owned();
     assert!(text.contains("SimpleStrategy") && text.contains("replication_factor"), "{text}");
     // As casstest.sh keeps and reads it.
@@ -147,13 +107,12 @@ fn the_line_of_000_runs_and_its_script_reads_the_figure() {
     let said = String::from_utf8(out.stdout).unwrap();
     let rate = result(&ended, "Op rate");
     assert!(said.trim_end().ends_with(&format!("Total op/s: {rate}")), "{said} for {rate}");
-    let rate: f64 = rate.parse().unwrap();
     assert!((850.0..=950.0).contains(&rate), "the schedule was kept: {rate}");
 }
 
 #[test]
 fn the_lines_of_003_run() {
-    let rig = Rig::new();
+    let rig = Stress::new();
     let schema =
         "-schema keyspace=ksx replication(strategy=NetworkTopologyStrategy, datacenter1=1)";
     let mode = "-mode native cql3";
@@ -177,10 +136,10 @@ fn the_lines_of_003_run() {
 
 #[test]
 fn counters_grow_and_are_read() {
-    let rig = Rig::new();
+    let rig = Stress::new();
     rig.good("counter_write n=100 no-warmup add=fixed(3) -rate threads=4 -pop seq=1..50");
     let key = "0x30503337373039503231";
-    let sum = rig.cell(&format!("SELECT \"C4\" FROM keyspace1.counter1 WHERE key = {key}"));
+    let sum = cell(&rig, &format!("SELECT \"C4\" FROM keyspace1.counter1 WHERE key = {key}"));
     assert_eq!(sum.unwrap(), 6i64.to_be_bytes());
     rig.good("counter_read n=100 no-warmup -rate threads=4 -pop seq=1..50");
     let mixed = "mixed ratio(counter_write=1,counter_read=1) n=400 no-warmup -rate threads=4";
@@ -189,30 +148,30 @@ fn counters_grow_and_are_read() {
 
 #[test]
 fn warm_up_truncate_lookback_and_an_empty_run() {
-    let rig = Rig::new();
+    let rig = Stress::new();
     let only = rig.stress("write n=0 -rate threads=4");
     assert_eq!(only.status, Some(0), "{only:?}");
     assert!(only.stdout.contains("N=0: SCHEMA CREATED, NOTHING ELSE DONE."), "{only:?}");
-    assert_eq!(rig.rows("keyspace1.standard1"), 0);
+    assert_eq!(rig.count("keyspace1.standard1"), 0);
     let warm = rig.good("write n=4000 truncate=once -rate threads=4 -pop seq=1..4000");
     assert!(warm.stdout.contains("Warming up WRITE with 1000 iterations..."), "{warm:?}");
     assert!(warm.stdout.contains("Truncated keyspace1.standard1."), "{warm:?}");
     let again = rig.good("write n=10 no-warmup truncate=once -rate threads=1 -pop seq=5001..5010");
-    assert_eq!(result(&again, "Total partitions"), "10");
-    assert_eq!(rig.rows("keyspace1.standard1"), 10);
+    assert_eq!(result(&again, "Total partitions"), 10.0);
+    assert_eq!(rig.count("keyspace1.standard1"), 10);
     let line = "mixed ratio(read=1,write=1) n=4000 no-warmup -rate threads=16 -pop seq=1..4000";
     let behind = rig.good(&format!("{line} read-lookback=fixed(1) -errors ignore"));
     // All but the reads before the first write find their row.
-    let errors: u64 = result(&behind, "Total errors").parse().unwrap();
+    let errors = result(&behind, "Total errors") as u64;
     assert!(errors <= 64, "{behind:?}");
     // With no-wrap the run ends when each seed was taken.
     let ended = rig.good("write n=5000 no-warmup -rate threads=4 -pop seq=1..300 no-wrap");
-    assert_eq!(result(&ended, "Total partitions"), "300");
+    assert_eq!(result(&ended, "Total partitions"), 300.0);
 }
 
 #[test]
 fn statements_run_beforehand_and_what_is_refused_is_listed() {
-    let rig = Rig::new();
+    let rig = Stress::new();
     let ddl = "CREATE KEYSPACE k3 WITH replication = {'class': 'SimpleStrategy', \
                'replication_factor': 1}; -- first\n\
                CREATE TABLE k3.standard1 (key blob PRIMARY KEY, \"C0\" blob) \
@@ -237,7 +196,7 @@ fn statements_run_beforehand_and_what_is_refused_is_listed() {
 
 #[test]
 fn steps_and_uncertainty_end() {
-    let rig = Rig::new();
+    let rig = Stress::new();
     rig.good("write n=500 no-warmup -rate threads=4 -pop seq=1..500");
     let line = "read no-warmup err<0.9 n>3 n<5 -pop dist=uniform(1..500) -log interval=200ms -rate";
     let stepped = rig.good(&format!("{line} threads>=2 threads<=110 auto"));
@@ -259,7 +218,7 @@ fn steps_and_uncertainty_end() {
 
 #[test]
 fn the_log_goes_where_it_is_wanted_and_histograms_have_their_tags() {
-    let rig = Rig::new();
+    let rig = Stress::new();
     let (log, hdr, graph) =
         (rig.home.at("log.txt"), rig.home.at("stress.hdr"), rig.home.at("graph.html"));
     let ended = rig.stress(&format!(
@@ -328,7 +287,7 @@ fn assert_read_by_python(log: &Path, tag: &str, count: u64) {
 
 #[test]
 fn throttle_shows_service_and_the_caveat_tells() {
-    let rig = Rig::new();
+    let rig = Stress::new();
     let ended = rig.good("write n=300 no-warmup -rate threads=4 throttle=700000/s -pop seq=1..300");
     assert!(
         ended.stderr.contains("caveat: The lines of throttle= show service times"),
@@ -342,7 +301,7 @@ fn throttle_shows_service_and_the_caveat_tells() {
 
 #[test]
 fn it_is_cassandra_stress_when_called_so_and_explains_itself() {
-    let rig = Rig::new();
+    let rig = Stress::new();
     let link = rig.home.at("cassandra-stress");
     symlink(env!("CARGO_BIN_EXE_wideload"), &link).unwrap();
     let port = format!("native={}", rig.serve.address.port());
@@ -350,7 +309,7 @@ fn it_is_cassandra_stress_when_called_so_and_explains_itself() {
     command.args(["write n=100 no-warmup -rate threads=4 -node 127.0.0.1 -port", &port]);
     let ended = rig::Process::start(command).wait(Duration::from_secs(60));
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    assert_eq!(rig.rows("keyspace1.standard1"), 100);
+    assert_eq!(rig.count("keyspace1.standard1"), 100);
     let before = rig.serve.executed();
     let explained = rig.home.run(&[
         "explain",
@@ -407,7 +366,7 @@ fn lines_that_mean_nothing_fail_as_the_originals_do() {
 
 #[test]
 fn passwords_stay_out_of_every_file() {
-    let rig = Rig::new();
+    let rig = Stress::new();
     let out = rig.home.at("run");
     let port = format!("native={}", rig.serve.address.port());
     let line = "write n=100 no-warmup -rate threads=4 -mode native cql3 user=me password=hunter2";
@@ -444,4 +403,40 @@ fn its_workloads_run_as_our_own() {
     let odd = home.run(&["run", "cassandra-stress:write n=5"]);
     assert_eq!(odd.status, Some(2), "{odd:?}");
     assert!(odd.stderr.contains("n=5 is not part of a workload"), "{odd:?}");
+}
+
+/// Before anything is measured for them, and without waiting for who may never come.
+#[test]
+fn files_that_cannot_be_written_are_told_at_once() {
+    let rig = Stress::new();
+    let pipe = rig.home.at("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let fifo = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, fifo, mode, 0).unwrap();
+    let before = rig.serve.executed();
+    for (words, said) in [
+        ("-log file=pipe", "pipe that nobody reads"),
+        ("-log hdrfile=pipe", "pipe that nobody reads"),
+        ("-graph file=pipe", "pipe that nobody reads"),
+        ("-graph file=no/such/dir.html", "no/such/dir.html"),
+    ] {
+        let ended = rig.stress(&format!("write n=100 no-warmup -rate threads=2 {words}"));
+        assert_eq!(ended.status, Some(3), "{words}: {ended:?}");
+        assert!(ended.stderr.contains(said), "{words}: {ended:?}");
+    }
+    assert_eq!(rig.serve.executed(), before, "nothing was done");
+}
+
+#[test]
+fn a_search_for_threads_that_is_interrupted_in_its_pause_has_not_ended_well() {
+    let rig = Stress::new();
+    let run = rig.start("write n=50 no-warmup -rate threads>=4");
+    let paused = || run.stdout().contains("Sleeping for 15s");
+    assert!(eventually(Duration::from_secs(60), paused), "{}", run.stdout());
+    assert!(run.signal(Signal::INT));
+    let ended = run.wait(Duration::from_secs(10));
+    assert_eq!(ended.status, Some(130), "{ended:?}");
+    assert!(ended.stdout.trim_end().ends_with("FAILURE"), "{ended:?}");
+    drop(rig.serve);
+    rig.home.assert_nothing_left();
 }

@@ -10,26 +10,13 @@
 mod rig;
 
 use rig::serve::{executed, two_cpus};
+use rig::stress::{result, start};
 use rig::{Ended, Home, RunDir, Serve, alone, eventually};
 use std::time::Duration;
 
 const RATE: u64 = 2000;
 const WINDOW_S: u64 = 5;
 const STALL: Duration = Duration::from_secs(1);
-
-fn stress(home: &Home, serve: &Serve, own: &[&str], line: &str) -> rig::Process {
-    let port = format!("native={}", serve.address.port());
-    let words: Vec<&str> = line.split(' ').collect();
-    let target = ["-node", "127.0.0.1", "-port", &port];
-    home.start(&[&["cassandra-stress"], own, &words[..], &target].concat())
-}
-
-/// The figure of the results behind a label, the unit left out.
-fn result(ended: &Ended, label: &str) -> f64 {
-    let line = ended.stdout.lines().find(|line| line.starts_with(label));
-    let (_, value) = line.unwrap_or_else(|| panic!("{label}: {ended:?}")).split_once(':').unwrap();
-    value.trim().split(' ').next().unwrap().replace(',', "").parse().unwrap()
-}
 
 /// 2000 op/s for 5 s with 16 threads at a target that stands still for a second.
 fn at_a_stall(home: &Home, serve: &Serve, client_cpu: &str, rate: &str, out: &str) -> Ended {
@@ -38,7 +25,7 @@ fn at_a_stall(home: &Home, serve: &Serve, client_cpu: &str, rate: &str, out: &st
     let out = home.at(out);
     let line = format!("write no-warmup duration={WINDOW_S}s -rate threads=16 {rate}={RATE}/s");
     let own = ["--client-cpus", client_cpu, "--out", out.to_str().unwrap()];
-    let run = stress(home, serve, &own, &line);
+    let run = start(home, serve, &own, &line);
     let reached = eventually(Duration::from_secs(30), || executed(&mut control) >= middle);
     assert!(reached, "the run did not get to the middle of its window");
     serve.freeze(STALL);
@@ -92,13 +79,13 @@ fn more_threads_are_tried_until_they_bring_nothing() {
     // One operation in 500 us, however many are under way: 2000 op/s from 2 threads on.
     let serve = Serve::start(&home, &["--serial", "500us"]);
     let wait = Duration::from_secs(60);
-    let wrote = stress(&home, &serve, &[], "write n=200 no-warmup -rate threads=16").wait(wait);
+    let wrote = start(&home, &serve, &[], "write n=200 no-warmup -rate threads=16").wait(wait);
     assert_eq!(wrote.status, Some(0), "{wrote:?}");
 
     let more = "-pop dist=uniform(1..200) -log interval=200ms no-settings -rate";
     let read = "read no-warmup";
     let stepped = format!("{read} err<0.2 n>3 n<5 {more} auto threads>=4 threads<=1000");
-    let ended = stress(&home, &serve, &[], &stepped).wait(Duration::from_secs(90));
+    let ended = start(&home, &serve, &[], &stepped).wait(Duration::from_secs(90));
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert!(ended.stdout.trim_end().ends_with("END"), "{ended:?}");
     let table: Vec<(f64, f64, f64)> = ended.stdout.lines().filter_map(step).collect();
@@ -117,7 +104,7 @@ fn more_threads_are_tried_until_they_bring_nothing() {
     // as many intervals as are allowed.
     let intervals = |end: &str| {
         let line = format!("{read} {end} {more} threads=8");
-        let ended = stress(&home, &serve, &[], &line).wait(wait);
+        let ended = start(&home, &serve, &[], &line).wait(wait);
         assert_eq!(ended.status, Some(0), "{ended:?}");
         let rows = ended.stdout.lines().filter(|line| line.starts_with("total,"));
         let stderr = rows.map(|row| row.split(',').nth(12).unwrap().trim().parse().unwrap());

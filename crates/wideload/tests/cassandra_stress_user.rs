@@ -5,7 +5,8 @@
 
 mod rig;
 
-use rig::{Ended, Home, Serve};
+use rig::Ended;
+use rig::stress::{Stress, result};
 use std::fs;
 
 const POSTS: &str = r#"
@@ -72,53 +73,20 @@ queries:
     fields: samerow
 "#;
 
-struct Rig {
-    home: Home,
-    serve: Serve,
+/// A target, and the profiles beside it.
+fn profiles() -> Stress {
+    let rig = Stress::new();
+    for (name, text) in [("posts", POSTS), ("counts", COUNTS), ("types", TYPES)] {
+        fs::write(rig.home.at(&format!("{name}.yaml")), text).unwrap();
+    }
+    rig
 }
 
-impl Rig {
-    fn new() -> Self {
-        let home = Home::new();
-        let serve = Serve::start(&home, &[]);
-        for (name, text) in [("posts", POSTS), ("counts", COUNTS), ("types", TYPES)] {
-            fs::write(home.at(&format!("{name}.yaml")), text).unwrap();
-        }
-        Self { home, serve }
-    }
-
-    /// A line, with `-node` and the port of the target behind it.
-    fn stress(&self, line: &str) -> Ended {
-        let port = format!("native={}", self.serve.address.port());
-        let target = ["-node", "127.0.0.1", "-port", &port];
-        let words: Vec<&str> = line.split(' ').collect();
-        self.home.run(&[&["cassandra-stress"], &words[..], &target].concat())
-    }
-
-    /// A line that ends well.
-    fn good(&self, line: &str) -> Ended {
-        let ended = self.stress(line);
-        assert_eq!(ended.status, Some(0), "{line}: {ended:?}");
-        assert!(ended.stdout.trim_end().ends_with("END"), "{line}: {ended:?}");
-        assert_eq!(total(&ended, "Total errors"), 0.0, "{line}: {ended:?}");
-        ended
-    }
-
-    fn cells(&self, query: &str) -> Vec<Vec<Option<Vec<u8>>>> {
-        self.serve.control().query(query).unwrap()
-    }
-
-    fn count(&self, table: &str) -> i64 {
-        let rows = self.cells(&format!("SELECT COUNT(*) FROM {table}"));
-        i64::from_be_bytes(rows[0][0].clone().unwrap()[..].try_into().unwrap())
-    }
-}
-
-/// The first figure behind a label of the results.
-fn total(ended: &Ended, label: &str) -> f64 {
-    let line = ended.stdout.lines().find(|line| line.starts_with(label));
-    let (_, value) = line.unwrap_or_else(|| panic!("{label}: {ended:?}")).split_once(':').unwrap();
-    value.trim().split(' ').next().unwrap().replace(',', "").parse().unwrap()
+/// A line that ends well, without an error.
+fn good(rig: &Stress, line: &str) -> Ended {
+    let ended = rig.good(line);
+    assert_eq!(result(&ended, "Total errors"), 0.0, "{line}: {ended:?}");
+    ended
 }
 
 /// Operations, rows and partitions of a type, from the last of its rows and of the results.
@@ -134,12 +102,16 @@ fn of_type(ended: &Ended, name: &str) -> (f64, f64) {
 
 #[test]
 fn posts_are_written_whole_and_found_by_their_queries() {
-    let rig = Rig::new();
+    let rig = profiles();
     let hdr = rig.home.at("user.hdr");
-    let wrote = rig.good(&format!(
-        "user profile=posts.yaml ops(insert=1) n=400 no-warmup -rate threads=16 -log hdrfile={}",
-        hdr.display()
-    ));
+    let wrote = good(
+        &rig,
+        &format!(
+            "user profile=posts.yaml ops(insert=1) n=400 no-warmup -rate threads=16 -log \
+             hdrfile={}",
+            hdr.display()
+        ),
+    );
     let order = [
         "  Type: user",
         "  Command Ratios: {insert=1.0}",
@@ -163,9 +135,13 @@ fn posts_are_written_whole_and_found_by_their_queries() {
     assert!(hdr.contains("Tag=insert-st,"), "{hdr}");
     // What a seed gives is there: a row is found by all of its key, and by the key alone.
     let ask = |ops: &str, seeds: &str| {
-        rig.good(&format!(
-            "user profile=posts.yaml ops({ops}) no-warmup n=900 -rate threads=16 -pop seq={seeds}"
-        ))
+        good(
+            &rig,
+            &format!(
+                "user profile=posts.yaml ops({ops}) no-warmup n=900 -rate threads=16 -pop \
+                 seq={seeds}"
+            ),
+        )
     };
     let read = ask("whole=1,latest=1,between=1", "1..400");
     for name in ["whole", "latest", "between"] {
@@ -174,9 +150,9 @@ fn posts_are_written_whole_and_found_by_their_queries() {
     }
     // Seeds that were not written are not found, and that is no error.
     let other = ask("whole=1", "5001..5400");
-    assert_eq!(total(&other, "Total partitions"), 0.0, "{other:?}");
+    assert_eq!(result(&other, "Total partitions"), 0.0, "{other:?}");
     // Once more is the same rows.
-    rig.good("user profile=posts.yaml ops(insert=1) n=400 no-warmup -rate threads=4");
+    good(&rig, "user profile=posts.yaml ops(insert=1) n=400 no-warmup -rate threads=4");
     assert_eq!(rig.count("diary.entries"), there);
     let cut = rig
         .good("user profile=posts.yaml ops(insert=1) n=10 no-warmup truncate=once -rate threads=1");
@@ -186,10 +162,11 @@ fn posts_are_written_whole_and_found_by_their_queries() {
 
 #[test]
 fn counters_of_several_partitions_are_added_to_in_one_batch() {
-    let rig = Rig::new();
-    let wrote = rig.good("user profile=counts.yaml ops(insert=1) n=200 no-warmup -rate threads=8");
+    let rig = profiles();
+    let wrote =
+        good(&rig, "user profile=counts.yaml ops(insert=1) n=200 no-warmup -rate threads=8");
     // Two partitions in an operation, four rows in each.
-    assert_eq!(total(&wrote, "Total partitions"), 200.0, "{wrote:?}");
+    assert_eq!(result(&wrote, "Total partitions"), 200.0, "{wrote:?}");
     assert!(wrote.stderr.contains("n= and rates count partitions"), "{wrote:?}");
     let seen = rig.cells("SELECT seen FROM tally.hits");
     let seen: Vec<i64> = seen
@@ -197,7 +174,8 @@ fn counters_of_several_partitions_are_added_to_in_one_batch() {
         .map(|row| i64::from_be_bytes(row[0].clone().unwrap()[..].try_into().unwrap()))
         .collect();
     assert_eq!((seen.len(), seen.iter().sum::<i64>()), (800, 2400), "each row once, by three");
-    let both = rig.good(
+    let both = good(
+        &rig,
         "user profile=counts.yaml,posts.yaml ops(hits.page=1,Diary.entries.insert=1,insert=1) \
          n=400 no-warmup -rate threads=8 -pop seq=1..200",
     );
@@ -207,17 +185,22 @@ fn counters_of_several_partitions_are_added_to_in_one_batch() {
 
 #[test]
 fn every_type_of_column_is_written_and_found_again() {
-    let rig = Rig::new();
+    let rig = profiles();
     for mode in ["", " -mode native cql3 protocolVersion=5"] {
-        rig.good(&format!(
-            "user profile=types.yaml ops(insert=1) n=200 no-warmup -rate threads=8{mode}"
-        ));
-        let read = rig.good(&format!(
-            "user profile=types.yaml ops(row=1) n=200 no-warmup -rate threads=8 -pop seq=1..200 \
+        good(
+            &rig,
+            &format!("user profile=types.yaml ops(insert=1) n=200 no-warmup -rate threads=8{mode}"),
+        );
+        let read = good(
+            &rig,
+            &format!(
+                "user profile=types.yaml ops(row=1) n=200 no-warmup -rate threads=8 -pop \
+                 seq=1..200 \
              -insert select-ratio=fixed(1)/1{mode}"
-        ));
+            ),
+        );
         // Half of the rows or more were selected.
-        assert!(total(&read, "Total partitions") > 90.0, "{read:?}");
+        assert!(result(&read, "Total partitions") > 90.0, "{read:?}");
     }
     let row = &rig.cells("SELECT v1, w9, x4 FROM kinds.kinds LIMIT 1")[0];
     assert!(row[0].is_some() && row[2].is_none(), "the first half of the columns: {row:?}");
@@ -225,19 +208,20 @@ fn every_type_of_column_is_written_and_found_again() {
 
 #[test]
 fn a_warm_up_and_a_rate_are_as_of_other_commands() {
-    let rig = Rig::new();
-    let ended = rig.good(
+    let rig = profiles();
+    let ended = good(
+        &rig,
         "user profile=posts.yaml ops(insert=1,latest=2) duration=2s -rate threads=32 fixed=500/s \
          -pop seq=1..1000",
     );
     assert!(ended.stdout.contains("Warming up insert with 50000 iterations..."), "{ended:?}");
-    let rate = total(&ended, "Op rate");
+    let rate = result(&ended, "Op rate");
     assert!((400.0..=520.0).contains(&rate), "{ended:?}");
 }
 
 #[test]
 fn what_cannot_be_is_refused_with_its_reason() {
-    let rig = Rig::new();
+    let rig = profiles();
     let odd = POSTS.replace("limit 3", "limit ?").replace("Diary", "odd");
     fs::write(rig.home.at("limit.yaml"), odd).unwrap();
     fs::write(rig.home.at("no.yaml"), POSTS.replace("size: gaussian(8..20)", "width: 4")).unwrap();
@@ -270,7 +254,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
 
 #[test]
 fn a_profile_runs_as_our_own_workload() {
-    let rig = Rig::new();
+    let rig = profiles();
     let workload = "cassandra-stress:user profile=posts.yaml ops(insert=1,latest=3)";
     let load = ["--records", "1k", "--ops", "3k", "--warm", "0s", "--threads", "8"];
     let own = rig.home.summary(&[&["run", workload], &load[..]].concat());

@@ -11,6 +11,7 @@ pub(crate) mod original;
 mod process;
 pub(crate) mod secret;
 pub(crate) mod serve;
+pub(crate) mod stress;
 
 pub(crate) use process::{Ended, Process};
 #[allow(unused_imports)] // likewise
