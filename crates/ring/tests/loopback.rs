@@ -68,6 +68,7 @@ of_both!(
     what_waits_for_the_half_before_is_told_at_once,
     closing_while_requests_are_under_way,
     many_connections_at_once,
+    a_ring_that_is_dropped_leaves_its_port_at_once,
 );
 
 fn wait_for_event<E: Engine>(ring: &mut E) -> Vec<Event> {
@@ -329,4 +330,24 @@ fn many_connections_at_once<E: Engine>() {
     // What is closed goes out with the next turn at the latest.
     ring.wait(Some(clock::now()), &mut Vec::new()).unwrap();
     echo.join().unwrap();
+}
+
+fn a_ring_that_is_dropped_leaves_its_port_at_once<E: Engine>() {
+    let mut listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    for _ in 0..100 {
+        // A thread of its own, as a server has: what it leaves to the kernel when it ends is late.
+        let serving = std::thread::spawn(move || {
+            let mut ring = E::make();
+            ring.listen(listener).unwrap();
+            let mut peer = TcpStream::connect(address).unwrap();
+            let events = wait_for_event(&mut ring);
+            assert!(matches!(events[..], [Event::Accepted { .. }]), "{events:?}");
+            // By now it listens again.
+            peer.write_all(b"x").unwrap();
+            wait_for_event(&mut ring);
+        });
+        serving.join().unwrap();
+        listener = TcpListener::bind(address).expect("the ring has let go of its port");
+    }
 }

@@ -91,37 +91,42 @@ fn tests(root: &Path, started: Instant, filter: Option<&str>) -> Result<Outcome>
     arguments.extend(filter);
     arguments.extend(["--", "--show-output"]);
     say(started, &format!("test: cargo {}", arguments.join(" ")));
-    let output = command(root, &arguments).output().context("cannot run cargo test")?;
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    let log = root.join("target/xtask-test.log");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    fs::write(&log, format!("{stdout}\n--- stderr ---\n{stderr}"))
-        .with_context(|| format!("cannot write {}", log.display()))?;
-    let mut outcome = Outcome::of_tests(&stdout);
-    if !output.status.success() && outcome.failed == 0 {
-        // A test binary that crashed reports nothing of itself.
-        outcome.add(Outcome::failed(format!(
-            "cargo test ({}), see target/xtask-test.log",
-            output.status
-        )));
-        println!("{}", fuzz::tail(&stderr, 40));
-    }
-    print!("{}", outcome.report);
-    Ok(outcome)
+    counted(root, command(root, &arguments), "xtask-test.log")
 }
 
 /// What has sockets once more, over the other engine.
 fn with_io_uring(root: &Path, started: Instant) -> Result<Outcome> {
-    let mut arguments = vec!["test", "--workspace", "--profile", "ci", "--quiet"];
+    let mut arguments = vec!["test", "--workspace", "--profile", "ci", "--no-fail-fast"];
     for name in ["allocations", "data", "protocols", "sockets"] {
         arguments.extend(["--test", name]);
     }
+    arguments.extend(["--", "--show-output"]);
     say(started, &format!("io_uring: cargo {}", arguments.join(" ")));
     let mut command = command(root, &arguments);
-    let status = command.env("WIDELOAD_TEST_ENGINE", "io-uring").stdout(Stdio::null()).status();
-    let status = status.context("cannot run cargo test")?;
-    let failure = format!("tests over io_uring: cargo {} ({status})", arguments.join(" "));
-    Ok(if status.success() { Outcome::passed() } else { Outcome::failed(failure) })
+    command.env("WIDELOAD_TEST_ENGINE", "io-uring");
+    let mut outcome = counted(root, command, "xtask-io-uring.log")?;
+    for failure in &mut outcome.failures {
+        failure.push_str(" (over io_uring)");
+    }
+    Ok(outcome)
+}
+
+/// Each test of a `cargo test`; all it said is kept below target/ in the file `log`.
+fn counted(root: &Path, mut command: Command, log: &str) -> Result<Outcome> {
+    let output = command.output().context("cannot run cargo test")?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let path = root.join("target").join(log);
+    fs::write(&path, format!("{stdout}\n--- stderr ---\n{stderr}"))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    let mut outcome = Outcome::of_tests(&stdout);
+    if !output.status.success() && outcome.failed == 0 {
+        // A test binary that crashed reports nothing of itself.
+        outcome.add(Outcome::failed(format!("cargo test ({}), see target/{log}", output.status)));
+        println!("{}", fuzz::tail(&stderr, 40));
+    }
+    print!("{}", outcome.report);
+    Ok(outcome)
 }
 
 fn fuzz_targets(root: &Path, started: Instant) -> Result<Outcome> {

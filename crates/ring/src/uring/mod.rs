@@ -25,8 +25,8 @@ use crate::sharing::{ACCEPTS_MAX, Accepted, Sharing};
 use crate::socket::connecting;
 use crate::{BufferSizes, ConnectionId, Event, Flush, Ring, Syscalls};
 use connection::Connection;
-use io_uring::types::{SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, squeue};
+use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring, cqueue, squeue};
 use pool::Pool;
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::collections::VecDeque;
@@ -128,6 +128,21 @@ impl Uring {
             enabled: false,
             nowhere: SendBuffer::default(),
         })
+    }
+
+    /// Ends every request, so that the kernel lets go of the sockets they name: of a closed ring it
+    /// ends them some time later, and until then a listener's port stays taken. It is done only for
+    /// the thread that waited; for another one, the kernel's own time is what there is.
+    fn let_go(&mut self) {
+        if !self.enabled {
+            return;
+        }
+        let submitter = self.uring.submitter();
+        let wait_max = Timespec::new().sec(1);
+        let _ = submitter.register_sync_cancel(Some(wait_max), CancelBuilder::any());
+        // What was cancelled is released by the task work of a call that asks for completions.
+        // SAFETY: nothing is submitted, so that no memory is named.
+        let _ = unsafe { submitter.enter::<()>(0, 0, EnterFlags::GETEVENTS.bits(), None) };
     }
 
     /// Whether this machine can, before anything depends on it.
@@ -536,11 +551,10 @@ impl Ring for Uring {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        // The kernel lets go of armed sockets some time after the ring is closed; their peers are
-        // not to wait for that.
         for connection in self.connections.iter().flatten() {
             let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Both);
         }
+        self.let_go();
         let _ = self.uring.submitter().unregister_ring_fd();
     }
 }
