@@ -14,6 +14,7 @@ use record::Outcome;
 use rig::serve::counters;
 use rig::{Home, Serve, eventually};
 use stage::Signal;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Of a run of the suite.
@@ -131,7 +132,13 @@ fn round(random: &mut Random, window: Duration) -> (u64, u64) {
     let words: Vec<_> = faults.iter().map(String::as_str).collect();
     let mut serve = Serve::start(&home, &words);
     let pid = serve.process.id().pid;
-    let descriptors = || std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    // Without the files of the storage, which come and go as it compacts.
+    let rows = home.at("rows");
+    let descriptors = || {
+        let all = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+        let of_rows = |fd: &Path| std::fs::read_link(fd).is_ok_and(|to| to.starts_with(&rows));
+        all.filter(|fd| !of_rows(&fd.as_ref().unwrap().path())).count()
+    };
     let before = descriptors();
     let target = serve.target();
     let mut words: Vec<_> = client.iter().map(String::as_str).collect();
