@@ -2,8 +2,8 @@
 //!
 //! What is imitated is Cassandra 4.1, as far as drivers and tools ask: `peers_v2` beside `peers`,
 //! `system_virtual_schema` without virtual tables, and DESCRIBE ([`crate::describe`]).
-//! `system_wideload.counters` is ours: it is rewritten with the sums of [`crate::counters`] whenever
-//! it is read.
+//! `system_wideload.counters` is ours: it is rewritten with the sums of [`crate::counters`]
+//! whenever it is read.
 
 use crate::catalog::{Keyspace, Role, Table};
 use crate::cql;
