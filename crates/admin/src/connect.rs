@@ -6,7 +6,7 @@
 use crate::bridge::{Bridge, Over};
 use crate::fixed::{self, Fixed};
 use crate::runtime::Runtime;
-use ring::tls::{Client, Failure};
+use ring::tls::{Client, Failure, is_spoken_at};
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
@@ -22,8 +22,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use thiserror::Error;
-use tokio::net::TcpStream;
 use units::{CpuSet, Credentials, Nanos};
+
+/// How long a host that does not speak CQL may take to answer in TLS.
+const GREETING_MAX: Nanos = Nanos::from_secs(2);
 
 /// How to get to a cluster. Keep it to connect again.
 #[derive(Debug, Clone)]
@@ -258,30 +260,12 @@ pub(crate) async fn open(
     match (way.bridge, &error) {
         (Some(bridge), _) => Err(bridge.failure(address).unwrap_or(error)),
         (None, ConnectError::NotCql { .. } | ConnectError::Unreachable { .. })
-            if wants_tls(address, timeout).await =>
+            if is_spoken_at(address, timeout.min(GREETING_MAX)) =>
         {
             Err(ConnectError::WantsTls { address })
         }
         (None, _) => Err(error),
     }
-}
-
-/// Whether a host answers a request of CQL by an alert of TLS (RFC 8446, section 5.1).
-async fn wants_tls(address: SocketAddr, timeout: Nanos) -> bool {
-    let ask = async {
-        let socket = TcpStream::connect(address).await?;
-        // OPTIONS, of protocol v4.
-        socket.try_write(&[4, 0, 0, 0, 5, 0, 0, 0, 0])?;
-        let mut answer = [0; 2];
-        loop {
-            socket.readable().await?;
-            match socket.try_read(&mut answer) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                read => return Ok::<_, io::Error>(read? == 2 && answer == [21, 3]),
-            }
-        }
-    };
-    matches!(tokio::time::timeout(timeout.to_duration(), ask).await, Ok(Ok(true)))
 }
 
 /// The driver's error as one of ours.

@@ -8,7 +8,7 @@
 use crate::access::Access;
 use crate::handshake::{self, Next, Refusal};
 use crate::stream::Stream;
-use ring::tls::Failure;
+use ring::tls::{Failure, is_spoken_at};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
@@ -29,8 +29,8 @@ const ANSWER_SIZE_MAX: usize = 16 << 20;
 /// Bytes that are read at a time where it is not known how many come.
 const READ_SIZE: usize = 16 << 10;
 
-/// How a server of TLS answers what is none: an alert of any version (RFC 8446, section 5.1).
-const TLS_ALERT: [u8; 2] = [21, 3];
+/// How long a server that does not speak CQL may take to answer in TLS.
+const GREETING_MAX: Nanos = Nanos::from_secs(2);
 
 /// How long the wish to stop may go unseen.
 const STOP_SEEN_MAX: Nanos = Nanos::from_millis(100);
@@ -152,7 +152,8 @@ impl Control {
         let mut frame = handshake::startup(protocol);
         // STARTUP and the password; whoever asks for more than that is not let have it.
         for _ in 0..2 {
-            let (header, body) = control.exchange(&frame)?;
+            let answered = control.exchange(&frame);
+            let (header, body) = answered.map_err(|error| control.unless_tls(error))?;
             if control.framed.is_none() && !protocol.is_bare() {
                 control.framed = Some(Framed {
                     incoming: Incoming::new(protocol, ANSWER_SIZE_MAX),
@@ -171,6 +172,20 @@ impl Control {
         }
         let reason = "it asks for the password again and again".to_owned();
         Err(ControlError::NotCql { address, reason })
+    }
+
+    /// What went wrong at the beginning, or that the target wants TLS, where that explains it.
+    fn unless_tls(&self, error: ControlError) -> ControlError {
+        let address = self.address;
+        match error {
+            ControlError::Broken { .. } | ControlError::NotCql { .. }
+                if !self.stream.is_secured()
+                    && is_spoken_at(address, self.timeout.min(GREETING_MAX)) =>
+            {
+                ControlError::WantsTls { address }
+            }
+            error => error,
+        }
     }
 
     /// Runs one statement; returns the rows' cells, empty for other results.
@@ -280,12 +295,7 @@ impl Control {
 
     fn bare_frame(&mut self, deadline: Nanos) -> Result<(Header, Vec<u8>), ControlError> {
         let mut head = [0u8; HEADER_SIZE];
-        // An alert of TLS is shorter than the head of a frame.
-        self.read(&mut head[..TLS_ALERT.len()], deadline)?;
-        if head.starts_with(&TLS_ALERT) {
-            return Err(ControlError::WantsTls { address: self.address });
-        }
-        self.read(&mut head[TLS_ALERT.len()..], deadline)?;
+        self.read(&mut head, deadline)?;
         let header = Header::decode(&head).map_err(|e| self.not_cql(&e))?;
         let Some(header) =
             header.filter(|h| h.version & RESPONSE != 0 && h.body_size <= ANSWER_SIZE_MAX)
@@ -321,13 +331,7 @@ impl Control {
             let set = self.stream.socket().set_read_timeout(Some(patience));
             match set.and_then(|()| self.stream.read(out)) {
                 Ok(0) => {
-                    let source = io::Error::other(match self.stream.is_secured() {
-                        true => "it closed the connection instead of answering",
-                        false => {
-                            "it closed the connection instead of answering (--tls if it \
-                                  speaks TLS)"
-                        }
-                    });
+                    let source = io::Error::other("it closed the connection instead of answering");
                     return Err(ControlError::Broken { address: self.address, source });
                 }
                 Ok(size) => return Ok(size),

@@ -18,6 +18,8 @@ mod secured;
 #[cfg(feature = "tls")]
 mod session;
 #[cfg(feature = "tls")]
+mod spoken;
+#[cfg(feature = "tls")]
 mod verify;
 
 #[cfg(not(feature = "tls"))]
@@ -32,9 +34,11 @@ pub use roles::{Client, Server};
 pub use secured::Secured;
 #[cfg(feature = "tls")]
 pub use session::Session;
+#[cfg(feature = "tls")]
+pub use spoken::is_spoken_at;
 
 #[cfg(not(feature = "tls"))]
-pub use absent::{Client, Secured, Server, Session};
+pub use absent::{Client, Secured, Server, Session, is_spoken_at};
 
 /// Bytes that a record adds to its plaintext, at most (RFC 8446, section 5.2, and RFC 5246, section
 /// 6.2.3, with the ciphers that rustls has).
