@@ -196,12 +196,8 @@ impl Server {
         match (&self.config.tls, self.config.io) {
             (None, ring::Engine::Epoll) => self.run_on(stop, epoll),
             (None, ring::Engine::IoUring) => self.run_on(stop, uring),
-            (Some(tls), ring::Engine::Epoll) => {
-                self.run_on(stop, |sizes| Ok(tls.over(epoll(sizes)?, sizes)))
-            }
-            (Some(tls), ring::Engine::IoUring) => {
-                self.run_on(stop, |sizes| Ok(tls.over(uring(sizes)?, sizes)))
-            }
+            (Some(tls), ring::Engine::Epoll) => self.run_on(stop, |s| Ok(tls.over(epoll(s)?, s))),
+            (Some(tls), ring::Engine::IoUring) => self.run_on(stop, |s| Ok(tls.over(uring(s)?, s))),
         }
     }
 
