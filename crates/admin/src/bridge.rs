@@ -281,8 +281,8 @@ mod tests {
     fn a_socket_is_found_in_the_table_by_both_its_ends() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   \
                      uid  timeout inode\n\
-                     0: 0100007F:2352 534C547F:9C40 01 00000000:00000000 00:00000000 00000000  1000 \
-                     0 4711 1 0000000000000000 20 4 30 10 -1\n";
+                     0: 0100007F:2352 534C547F:9C40 01 00000000:00000000 00:00000000 00000000  \
+                     1000 0 4711 1 0000000000000000 20 4 30 10 -1\n";
         let (local, remote) = ("127.0.0.1:9042", "127.84.76.83:40000");
         let (local, remote) = (local.parse().unwrap(), remote.parse().unwrap());
         if cfg!(target_endian = "little") {

@@ -5,8 +5,8 @@
 //! not in a ring. Versions 1.2 and 1.3; the server's certificate is verified, against the name or
 //! address that is connected to. Without the feature `tls` all of this says that it is not there.
 //!
-//! Cost: one allocation a record (16 KiB at most) in either direction, which rustls makes; a flush is
-//! as few records as it can be. A ring without TLS is another type, and pays nothing.
+//! Cost: one allocation a record (16 KiB at most) in either direction, which rustls makes; a flush
+//! is as few records as it can be. A ring without TLS is another type, and pays nothing.
 
 mod error;
 mod files;
