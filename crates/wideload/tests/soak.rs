@@ -139,7 +139,14 @@ fn round(random: &mut Random, window: Duration) -> (u64, u64) {
         let of_rows = |fd: &Path| std::fs::read_link(fd).is_ok_and(|to| to.starts_with(&rows));
         all.filter(|fd| !of_rows(&fd.as_ref().unwrap().path())).count()
     };
-    let before = descriptors();
+    // It announces itself before its threads have all they need; who is answered has waited for
+    // that, and is gone by the end of the second.
+    counters(&mut serve.control());
+    let mut before = usize::MAX;
+    eventually(Duration::from_secs(1), || {
+        before = before.min(descriptors());
+        false
+    });
     let target = serve.target();
     let mut words: Vec<_> = client.iter().map(String::as_str).collect();
     words.extend(["--target", &target]);
