@@ -3,8 +3,10 @@
 //! Hosts are tried one by one, so that an error can name the one it came from. With fixed hosts
 //! each of them is asked who it is first, and only they are used, under the addresses given.
 
+use crate::bridge::{Bridge, Over};
 use crate::fixed::{self, Fixed};
 use crate::runtime::Runtime;
+use ring::tls::{Client, Failure, is_spoken_at};
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
@@ -12,6 +14,7 @@ use scylla::errors::{
     ConnectionError, ConnectionPoolError, ConnectionSetupRequestErrorKind, DbError, MetadataError,
     NewSessionError,
 };
+use scylla::policies::address_translator::AddressTranslator;
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
@@ -21,6 +24,9 @@ use std::time::Duration;
 use thiserror::Error;
 use units::{CpuSet, Credentials, Nanos};
 
+/// How long a host that does not speak CQL may take to answer in TLS.
+const GREETING_MAX: Nanos = Nanos::from_secs(2);
+
 /// How to get to a cluster. Keep it to connect again.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -28,6 +34,8 @@ pub struct Config {
     pub hosts: Vec<SocketAddr>,
     /// Who we are, where the cluster wants to know.
     pub credentials: Option<Credentials>,
+    /// Inside TLS; None says everything as it is.
+    pub tls: Option<Client>,
     /// Only `hosts` are used, under these addresses, whatever the cluster says about itself.
     pub fixed_hosts: bool,
     /// With fixed hosts: whose addresses they are, where that was found before. Then one of them
@@ -62,6 +70,12 @@ pub enum ConnectError {
          --timeout gives it longer"
     )]
     Mute { address: SocketAddr, timeout: Nanos },
+    /// It is reached, and TLS with it does not come about.
+    #[error("cannot speak TLS with {address}: {failure}")]
+    Tls { address: SocketAddr, failure: Failure },
+    /// It wants TLS.
+    #[error("{address} speaks TLS: add --tls, and with --tls-ca FILE whom to trust")]
+    WantsTls { address: SocketAddr },
     /// It wants to know who we are.
     #[error(
         "{address} wants authentication: give --user NAME and --password-file FILE (or the \
@@ -98,6 +112,8 @@ pub struct Admin {
     pub(crate) datacenter: String,
     /// With fixed hosts: their given addresses by host id.
     pub(crate) fixed: Option<Fixed>,
+    /// Between the driver and hosts that speak TLS.
+    pub(crate) bridge: Option<Bridge>,
     /// Set when nobody waits for answers any more.
     pub(crate) stop: Arc<AtomicBool>,
 }
@@ -130,19 +146,21 @@ impl Admin {
     /// As for [`Self::connect`], and [`ConnectError::Interrupted`].
     pub fn connect_unless(config: &Config, stop: &Arc<AtomicBool>) -> Result<Self, ConnectError> {
         let runtime = Runtime::start(&config.cpus).map_err(ConnectError::Runtime)?;
+        let bridge = config.tls.clone().map(Bridge::new);
+        let way = Way { config, bridge: bridge.as_ref() };
         let connected = runtime.block_on_unless(stop, async {
             if config.fixed_hosts {
-                let (session, contact, fixed) = fixed::connect(config).await?;
+                let (session, contact, fixed) = fixed::connect(way).await?;
                 Ok((session, contact, Some(fixed)))
             } else {
-                let (session, contact) = connect_any(config).await?;
+                let (session, contact) = connect_any(way).await?;
                 Ok((session, contact, None))
             }
         });
         let (session, contact, fixed) = connected.ok_or(ConnectError::Interrupted)??;
-        let datacenter = datacenter(&session, contact, config.datacenter.as_deref())?;
+        let datacenter = datacenter(&session, contact, way)?;
         let (session, timeout, stop) = (Arc::new(session), config.timeout, stop.clone());
-        Ok(Self { session, runtime, timeout, contact, datacenter, fixed, stop })
+        Ok(Self { session, runtime, timeout, contact, datacenter, fixed, bridge, stop })
     }
 
     /// The host through which the cluster was found.
@@ -162,11 +180,31 @@ impl Admin {
     }
 }
 
-async fn connect_any(config: &Config) -> Result<(Session, SocketAddr), ConnectError> {
+/// How hosts are connected to.
+#[derive(Clone, Copy)]
+pub(crate) struct Way<'a> {
+    pub(crate) config: &'a Config,
+    bridge: Option<&'a Bridge>,
+}
+
+impl Way<'_> {
+    /// Translates addresses of hosts by `behind`, and then to where the driver connects to.
+    pub(crate) fn translator(
+        self,
+        behind: Arc<dyn AddressTranslator>,
+    ) -> Arc<dyn AddressTranslator> {
+        match self.bridge.cloned() {
+            Some(bridge) => Arc::new(Over { bridge, behind: Some(behind) }),
+            None => behind,
+        }
+    }
+}
+
+async fn connect_any(way: Way<'_>) -> Result<(Session, SocketAddr), ConnectError> {
     let mut first = None;
-    for &address in &config.hosts {
-        let all = builder(config, address);
-        match open(all, config, address).await {
+    for &address in &way.config.hosts {
+        let all = builder(way, address)?;
+        match open(all, way, address).await {
             Ok(session) => return Ok((session, address)),
             // Asking further hosts with the same password may lock the role.
             Err(
@@ -179,11 +217,16 @@ async fn connect_any(config: &Config) -> Result<(Session, SocketAddr), ConnectEr
     Err(first.unwrap_or(ConnectError::NoHost))
 }
 
-pub(crate) fn builder(config: &Config, address: SocketAddr) -> SessionBuilder {
+pub(crate) fn builder(way: Way<'_>, address: SocketAddr) -> Result<SessionBuilder, ConnectError> {
+    let config = way.config;
+    let known = match way.bridge {
+        None => address,
+        Some(bridge) => bridge.way_to(address).map_err(ConnectError::Runtime)?,
+    };
     let timeout = config.timeout.to_duration();
     let profile = ExecutionProfile::builder().request_timeout(Some(timeout)).build();
     let builder = SessionBuilder::new()
-        .known_node_addr(address)
+        .known_node_addr(known)
         .default_execution_profile_handle(profile.into_handle())
         // Hosts that swallow what is sent to them leave time for the others.
         .connection_timeout(timeout / 2)
@@ -192,22 +235,37 @@ pub(crate) fn builder(config: &Config, address: SocketAddr) -> SessionBuilder {
         .schema_agreement_interval(Duration::from_millis(100))
         // Read where it is needed.
         .refresh_metadata_on_auto_schema_agreement(false);
-    match &config.credentials {
+    let builder = match way.bridge.cloned() {
+        Some(bridge) => builder.address_translator(Arc::new(Over { bridge, behind: None })),
+        None => builder,
+    };
+    Ok(match &config.credentials {
         Some(who) => builder.user(&who.user, who.password.expose()),
         None => builder,
-    }
+    })
 }
 
 pub(crate) async fn open(
     builder: SessionBuilder,
-    config: &Config,
+    way: Way<'_>,
     address: SocketAddr,
 ) -> Result<Session, ConnectError> {
-    let timeout = config.timeout;
-    let mute = || ConnectError::Mute { address, timeout };
+    let timeout = way.config.timeout;
     let opened = tokio::time::timeout(timeout.to_duration(), builder.build());
-    let opened = opened.await.map_err(|_| mute())?;
-    opened.map_err(|error| explain(&error, config, address))
+    let error = match opened.await {
+        Ok(Ok(session)) => return Ok(session),
+        Ok(Err(error)) => explain(&error, way.config, address),
+        Err(_) => ConnectError::Mute { address, timeout },
+    };
+    match (way.bridge, &error) {
+        (Some(bridge), _) => Err(bridge.failure(address).unwrap_or(error)),
+        (None, ConnectError::NotCql { .. } | ConnectError::Unreachable { .. })
+            if is_spoken_at(address, timeout.min(GREETING_MAX)) =>
+        {
+            Err(ConnectError::WantsTls { address })
+        }
+        (None, _) => Err(error),
+    }
 }
 
 /// The driver's error as one of ours.
@@ -262,11 +320,11 @@ pub(crate) fn chain(error: &dyn Error) -> String {
 fn datacenter(
     session: &Session,
     contact: SocketAddr,
-    asked: Option<&str>,
+    way: Way<'_>,
 ) -> Result<String, ConnectError> {
     let state = session.get_cluster_state();
     let hosts = state.get_nodes_info();
-    if let Some(name) = asked {
+    if let Some(name) = way.config.datacenter.as_deref() {
         let mut known: Vec<_> = hosts.iter().filter_map(|n| n.datacenter.as_deref()).collect();
         known.sort_unstable();
         known.dedup();
@@ -276,8 +334,10 @@ fn datacenter(
         }
         return Ok(name.to_owned());
     }
-    let own =
-        hosts.iter().find(|n| (n.address.ip(), n.address.port()) == (contact.ip(), contact.port()));
+    let own = hosts.iter().find(|host| {
+        let address = SocketAddr::new(host.address.ip(), host.address.port());
+        way.bridge.map_or(address, |bridge| bridge.host_at(address)) == contact
+    });
     let host = own.or_else(|| hosts.first());
     Ok(host.and_then(|n| n.datacenter.clone()).unwrap_or_default())
 }

@@ -4,7 +4,7 @@
 //! The driver knows hosts by the addresses that the cluster tells, which behind NAT or in
 //! containers lead nowhere. Host ids are the same on both sides.
 
-use crate::connect::{Config, ConnectError, builder, open};
+use crate::connect::{ConnectError, Way, builder, open};
 use crate::rows::{Cell, rows_of};
 use scylla::client::session::Session;
 use scylla::cluster::metadata::Peer;
@@ -25,18 +25,20 @@ type Translated<'a> =
 
 /// Asks each host who it is, unless that is known, then connects to all of them under their given
 /// addresses.
-pub(crate) async fn connect(config: &Config) -> Result<(Session, SocketAddr, Fixed), ConnectError> {
+pub(crate) async fn connect(way: Way<'_>) -> Result<(Session, SocketAddr, Fixed), ConnectError> {
+    let config = way.config;
     let mut fixed: Fixed = config.identities.iter().copied().collect();
     if fixed.is_empty() {
         for &address in &config.hosts {
-            fixed.entry(who_is_at(config, address).await?).or_insert(address);
+            fixed.entry(who_is_at(way, address).await?).or_insert(address);
         }
     }
     let known = Arc::new(Known(fixed.clone()));
     let mut first = None;
     for &contact in &config.hosts {
-        let builder = builder(config, contact).host_filter(known.clone());
-        match open(builder.address_translator(known.clone()), config, contact).await {
+        let builder = builder(way, contact)?.host_filter(known.clone());
+        let translator = way.translator(known.clone());
+        match open(builder.address_translator(translator), way, contact).await {
             Ok(session) => return Ok((session, contact, fixed)),
             Err(error) => first = first.or(Some(error)),
         }
@@ -44,11 +46,11 @@ pub(crate) async fn connect(config: &Config) -> Result<(Session, SocketAddr, Fix
     Err(first.unwrap_or(ConnectError::NoHost))
 }
 
-async fn who_is_at(config: &Config, address: SocketAddr) -> Result<[u8; 16], ConnectError> {
-    let builder = builder(config, address)
+async fn who_is_at(way: Way<'_>, address: SocketAddr) -> Result<[u8; 16], ConnectError> {
+    let builder = builder(way, address)?
         .host_filter(Arc::new(AnyOne(OnceLock::new())))
-        .address_translator(Arc::new(AllAt(address)));
-    let session = open(builder, config, address).await?;
+        .address_translator(way.translator(Arc::new(AllAt(address))));
+    let session = open(builder, way, address).await?;
     let not_cql = |reason: String| ConnectError::NotCql { address, reason };
     let text = "SELECT host_id FROM system.local WHERE key = 'local'";
     let answer = session.query_unpaged(text, &[]).await.map_err(|e| not_cql(e.to_string()))?;

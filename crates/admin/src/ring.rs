@@ -84,7 +84,7 @@ impl Admin {
     fn reached_at(&self, host_id: [u8; 16], address: SocketAddr) -> Option<SocketAddr> {
         match &self.fixed {
             Some(fixed) => fixed.get(&host_id).copied(),
-            None => Some(address),
+            None => Some(self.bridge.as_ref().map_or(address, |bridge| bridge.host_at(address))),
         }
     }
 

@@ -25,6 +25,7 @@ fn config(hosts: &[SocketAddr]) -> Config {
     Config {
         hosts: hosts.to_vec(),
         credentials: None,
+        tls: None,
         fixed_hosts: false,
         identities: Vec::new(),
         datacenter: None,

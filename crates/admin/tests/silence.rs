@@ -20,6 +20,7 @@ fn a_dropped_control_plane_has_no_thread() {
     let config = Config {
         hosts: vec![target.local_addr()],
         credentials: None,
+        tls: None,
         fixed_hosts: false,
         identities: Vec::new(),
         datacenter: None,

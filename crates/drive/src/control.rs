@@ -5,16 +5,19 @@
 //! Everything that it waits for is bounded by one timeout per request, and ends within 100 ms of
 //! the caller's wish to stop.
 
+use crate::access::Access;
 use crate::handshake::{self, Next, Refusal};
+use crate::stream::Stream;
+use ring::tls::{Failure, is_spoken_at};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
-use units::{Credentials, Nanos, clock};
+use units::{Nanos, clock};
 use wire::cql::framing::{FramingError, Incoming, Outgoing};
 use wire::cql::request::{QueryParameters, Request};
 use wire::cql::response::{Prepared, Response};
@@ -25,6 +28,9 @@ const ANSWER_SIZE_MAX: usize = 16 << 20;
 
 /// Bytes that are read at a time where it is not known how many come.
 const READ_SIZE: usize = 16 << 10;
+
+/// How long a server that does not speak CQL may take to answer in TLS.
+const GREETING_MAX: Nanos = Nanos::from_secs(2);
 
 /// How long the wish to stop may go unseen.
 const STOP_SEEN_MAX: Nanos = Nanos::from_millis(100);
@@ -50,6 +56,12 @@ pub enum ControlError {
          CQL address?"
     )]
     Broken { address: SocketAddr, source: io::Error },
+    /// It is reached, and TLS with it does not come about.
+    #[error("cannot speak TLS with {address}: {failure}")]
+    Tls { address: SocketAddr, failure: Failure },
+    /// It wants TLS.
+    #[error("{address} speaks TLS: add --tls, and with --tls-ca FILE whom to trust")]
+    WantsTls { address: SocketAddr },
     /// It answers, but not with this protocol.
     #[error("{address} does not speak the CQL protocol ({reason}); is it the database's CQL port?")]
     NotCql { address: SocketAddr, reason: String },
@@ -69,7 +81,7 @@ pub enum ControlError {
 pub struct Control {
     address: SocketAddr,
     timeout: Nanos,
-    socket: TcpStream,
+    stream: Stream,
     stop: Arc<AtomicBool>,
     protocol: Protocol,
     framed: Option<Framed>,
@@ -89,19 +101,19 @@ impl Control {
     /// # Errors
     /// [`ControlError`]: unreachable, mute, of another protocol, or wanting to know who we are.
     pub fn connect(address: SocketAddr, timeout: Nanos) -> Result<Self, ControlError> {
-        Self::connect_as(address, timeout, None)
+        Self::connect_as(address, timeout, &Access::default())
     }
 
-    /// As [`Self::connect`], at a target that wants a password.
+    /// As [`Self::connect`], at a target that wants a password, or TLS.
     ///
     /// # Errors
     /// As for [`Self::connect`], and a refused password.
     pub fn connect_as(
         address: SocketAddr,
         timeout: Nanos,
-        credentials: Option<&Credentials>,
+        access: &Access,
     ) -> Result<Self, ControlError> {
-        Self::connect_unless(address, timeout, credentials, &Arc::default())
+        Self::connect_unless(address, timeout, access, &Arc::default())
     }
 
     /// As [`Self::connect_as`], but not beyond the wish to stop.
@@ -112,10 +124,10 @@ impl Control {
     pub fn connect_unless(
         address: SocketAddr,
         timeout: Nanos,
-        credentials: Option<&Credentials>,
+        access: &Access,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, ControlError> {
-        Self::speaking(Protocol::default(), address, timeout, credentials, stop)
+        Self::speaking(Protocol::default(), address, timeout, access, stop)
     }
 
     /// As [`Self::connect_unless`], in this protocol.
@@ -127,7 +139,7 @@ impl Control {
         protocol: Protocol,
         address: SocketAddr,
         timeout: Nanos,
-        credentials: Option<&Credentials>,
+        access: &Access,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, ControlError> {
         let unreachable = |source| ControlError::Unreachable { address, source };
@@ -135,11 +147,13 @@ impl Control {
         socket.set_nodelay(true).map_err(unreachable)?;
         socket.set_write_timeout(Some(timeout.to_duration())).map_err(unreachable)?;
         let stop = stop.clone();
-        let mut control = Self { address, timeout, socket, stop, protocol, framed: None };
+        let stream = Stream::new(socket, address, access.tls.as_ref()).map_err(unreachable)?;
+        let mut control = Self { address, timeout, stream, stop, protocol, framed: None };
         let mut frame = handshake::startup(protocol);
         // STARTUP and the password; whoever asks for more than that is not let have it.
         for _ in 0..2 {
-            let (header, body) = control.exchange(&frame)?;
+            let answered = control.exchange(&frame);
+            let (header, body) = answered.map_err(|error| control.unless_tls(error))?;
             if control.framed.is_none() && !protocol.is_bare() {
                 control.framed = Some(Framed {
                     incoming: Incoming::new(protocol, ANSWER_SIZE_MAX),
@@ -147,7 +161,7 @@ impl Control {
                     received: Vec::new(),
                 });
             }
-            match handshake::next(protocol, &header, &body, credentials) {
+            match handshake::next(protocol, &header, &body, access.credentials.as_ref()) {
                 Ok(Next::Ready) => return Ok(control),
                 Ok(Next::Send(answer)) => frame = answer,
                 Err(Refusal::Other(reason)) => {
@@ -158,6 +172,20 @@ impl Control {
         }
         let reason = "it asks for the password again and again".to_owned();
         Err(ControlError::NotCql { address, reason })
+    }
+
+    /// What went wrong at the beginning, or that the target wants TLS, where that explains it.
+    fn unless_tls(&self, error: ControlError) -> ControlError {
+        let address = self.address;
+        match error {
+            ControlError::Broken { .. } | ControlError::NotCql { .. }
+                if !self.stream.is_secured()
+                    && is_spoken_at(address, self.timeout.min(GREETING_MAX)) =>
+            {
+                ControlError::WantsTls { address }
+            }
+            error => error,
+        }
     }
 
     /// Runs one statement; returns the rows' cells, empty for other results.
@@ -195,7 +223,7 @@ impl Control {
     }
 
     pub(crate) fn socket(&self) -> &TcpStream {
-        &self.socket
+        self.stream.socket()
     }
 
     pub(crate) fn ask(&mut self, request: &Request<'_>) -> Result<(Header, Vec<u8>), ControlError> {
@@ -216,13 +244,14 @@ impl Control {
             Some(framed) => framed.outgoing.encode(frame, &mut wired),
             None => wired.extend_from_slice(frame),
         }
-        self.socket.write_all(&wired).map_err(|e| self.broken(e))?;
+        self.stream.write_all(&wired).map_err(|e| self.broken(e))?;
         self.frame()
     }
 
     /// Whether a frame has arrived that was not taken yet.
     pub(crate) fn has_frame(&self) -> bool {
         self.framed.as_ref().is_some_and(|framed| framed.incoming.has_frames())
+            || self.stream.holds_some()
     }
 
     /// The next frame that the target sends.
@@ -299,8 +328,8 @@ impl Control {
                 return Err(ControlError::Interrupted { address: self.address });
             }
             let patience = left.min(STOP_SEEN_MAX).to_duration();
-            let set = self.socket.set_read_timeout(Some(patience));
-            match set.and_then(|()| self.socket.read(out)) {
+            let set = self.stream.socket().set_read_timeout(Some(patience));
+            match set.and_then(|()| self.stream.read(out)) {
                 Ok(0) => {
                     let source = io::Error::other("it closed the connection instead of answering");
                     return Err(ControlError::Broken { address: self.address, source });
@@ -328,6 +357,9 @@ impl Control {
 
     pub(crate) fn broken(&self, source: io::Error) -> ControlError {
         let address = self.address;
+        if let Some(failure) = Failure::of(&source).cloned() {
+            return ControlError::Tls { address, failure };
+        }
         match source.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                 ControlError::Mute { address, timeout: self.timeout }

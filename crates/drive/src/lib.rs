@@ -5,6 +5,7 @@
 //! [`Control`] connection, hands an [`Encoder`] and a [`Drive`] to [`run`], and observes intervals
 //! as they complete.
 
+mod access;
 mod answers;
 mod connection;
 mod control;
@@ -30,10 +31,12 @@ mod rows;
 mod run;
 mod slots;
 mod source;
+mod stream;
 mod streams;
 mod tally;
 mod worker;
 
+pub use access::Access;
 pub use control::{Control, ControlError};
 pub use cql::{
     Encoder, Levels, PreparedId, TableName, create_keyspace, create_table, identifier,
@@ -47,7 +50,7 @@ pub use listening::Happening;
 pub use load::{Amount, Arrivals, Load, Wait};
 pub use pacer::Pacer;
 pub use recorder::Interval;
-pub use ring::{Engine, Unavailable};
+pub use ring::{Engine, Unavailable, tls};
 pub use roster::{Change, Roster};
 pub use run::{Drive, DriveError, Driven, Ended, Failure, Observer, connections, run, workers};
 pub use source::Window;

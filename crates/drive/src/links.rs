@@ -8,6 +8,7 @@ use crate::router::Router;
 use crate::tally::Witness;
 use crate::worker::Worker;
 use record::Outcome;
+use ring::tls;
 use ring::{ConnectionId, Event, Ring, Unavailable};
 use std::io;
 use std::net::SocketAddr;
@@ -33,6 +34,9 @@ pub enum LinkError {
          connections? --connections opens fewer"
     )]
     Failed { address: SocketAddr, number: usize, source: io::Error },
+    /// Established, and then no TLS.
+    #[error("cannot speak TLS with {address} on connection {number}: {failure}")]
+    Tls { address: SocketAddr, number: usize, failure: tls::Failure },
     /// Established, and then not let in.
     #[error("connection {number} to {address} is of no use: {refusal}")]
     Refused { address: SocketAddr, number: usize, refusal: Refusal },
@@ -51,6 +55,15 @@ pub enum LinkError {
     /// There is no such engine on this host.
     #[error(transparent)]
     Engine(#[from] Unavailable),
+}
+
+impl LinkError {
+    fn failed(address: SocketAddr, number: usize, source: io::Error) -> Self {
+        match tls::Failure::of(&source).cloned() {
+            Some(failure) => Self::Tls { address, number, failure },
+            None => Self::Failed { address, number, source },
+        }
+    }
 }
 
 /// In place of the index of a connection: it is lost, and its id may be given again.
@@ -147,7 +160,7 @@ pub(crate) fn establish<R: Ring>(
     let each = each.flat_map(|host| std::iter::repeat_n(host, own));
     for (number, (&address, &left)) in each.enumerate() {
         let mut connection = Connection::new(address, in_flight_max);
-        let failed = |source| LinkError::Failed { address, number, source };
+        let failed = |source| LinkError::failed(address, number, source);
         if stop.load(Ordering::Relaxed) {
             return Err(LinkError::Interrupted);
         }
@@ -197,7 +210,7 @@ fn establish_one<R: Ring>(
     let number = usize::from(owners[id.index()]);
     let connection = &mut connections[number];
     let address = connection.address;
-    let failed = |source| LinkError::Failed { address, number, source };
+    let failed = |source| LinkError::failed(address, number, source);
     match event {
         Event::Connected { .. } => {
             ring.filling(id).append(|out| out.extend_from_slice(&startup(who.protocol)));

@@ -15,6 +15,7 @@ use crate::run::{Drive, DriveError, Health, Setup};
 use crate::source::{Source, Window};
 use crate::tally::{Tally, Witness};
 use crate::worker::{Parts, Worker};
+use ring::tls::wire_size_max;
 use ring::{BufferSizes, Engine, Epoll, Ring, Uring};
 use std::io;
 use std::num::NonZeroU64;
@@ -56,12 +57,24 @@ impl<W: Witness> Ramp<W> {
             return Err(DriveError::Worker { worker, reason: "it could not be pinned".into() });
         }
         let sizes = self.buffer_sizes();
-        match self.drive.engine {
-            Engine::Epoll => {
-                self.work_on(Epoll::new(sizes).map_err(LinkError::Host), ready, start, halt)
-            }
-            Engine::IoUring => {
-                self.work_on(Uring::new(sizes).map_err(LinkError::Engine), ready, start, halt)
+        let engine = self.drive.engine;
+        let epoll = |sizes| Epoll::new(sizes).map_err(LinkError::Host);
+        let uring = |sizes| Uring::new(sizes).map_err(LinkError::Engine);
+        match (self.drive.access.tls.clone(), engine) {
+            (None, Engine::Epoll) => self.work_on(epoll(sizes), ready, start, halt),
+            (None, Engine::IoUring) => self.work_on(uring(sizes), ready, start, halt),
+            (Some(tls), engine) => {
+                let wired = BufferSizes { send: wire_size_max(sizes.send), ..sizes };
+                match engine {
+                    Engine::Epoll => {
+                        let ring = epoll(wired).map(|ring| tls.over(ring, sizes));
+                        self.work_on(ring, ready, start, halt)
+                    }
+                    Engine::IoUring => {
+                        let ring = uring(wired).map(|ring| tls.over(ring, sizes));
+                        self.work_on(ring, ready, start, halt)
+                    }
+                }
             }
         }
     }
@@ -118,7 +131,7 @@ impl<W: Witness> Ramp<W> {
         let (own, hosts) = (self.connections_per_host(), &*self.hosts.1);
         let (in_flight_max, timeout) = (self.in_flight_max(), self.drive.timeout);
         let protocol = self.drive.encoder.protocol();
-        let who = Introduction { protocol, credentials: self.drive.credentials.as_ref() };
+        let who = Introduction { protocol, credentials: self.drive.access.credentials.as_ref() };
         Ok(establish(ring, hosts, own, in_flight_max, timeout, who, halt)?)
     }
 

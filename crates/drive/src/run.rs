@@ -3,6 +3,7 @@
 //! The caller's thread is the recorder; the data plane shares nothing with it but the exchange of
 //! full histograms once per interval, and a stop flag that workers only read.
 
+use crate::access::Access;
 use crate::cql::Encoder;
 use crate::exchange::{WorkerInterval, WorkerUsage, exchange};
 use crate::horizon::{Horizon, LEAD, NOTICE};
@@ -39,8 +40,8 @@ pub struct Drive {
     /// load is driven. Each database holds all of the plan's keys and has workers of its own, as if
     /// so many clients ran side by side.
     pub databases: Vec<Arc<Roster>>,
-    /// Who the connections are, where the target wants to know.
-    pub credentials: Option<Credentials>,
+    /// How the connections are let in.
+    pub access: Access,
     /// Connections to each instance over all workers; a multiple of the workers (see
     /// [`connections`]).
     pub connections: usize,
@@ -340,7 +341,7 @@ fn setup(drive: &Drive) -> Setup {
         inserts: operations.iter().map(|o| !drive.load_keys && plan.inserts(o)).collect(),
         operations,
         encoder: drive.encoder.clone(),
-        credentials: drive.credentials.clone(),
+        credentials: drive.access.credentials.clone(),
         timeout: drive.timeout,
         retries: drive.retries,
         retry_pause: drive.retry_pause,

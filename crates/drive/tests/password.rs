@@ -8,7 +8,8 @@
 mod rig;
 
 use drive::{
-    Amount, Control, ControlError, Drive, DriveError, Encoder, LinkError, Refusal, Unwitnessed,
+    Access, Amount, Control, ControlError, Drive, DriveError, Encoder, LinkError, Refusal,
+    Unwitnessed,
 };
 use record::Outcome;
 use rig::{SECOND, closed, drive, plan, run};
@@ -69,15 +70,15 @@ fn serve(mut stream: TcpStream, requests_max: usize, logins: &AtomicUsize) -> Op
     }
 }
 
-fn ann(password: &str) -> Option<Credentials> {
-    Some(Credentials { user: "ann".into(), password: Secret::new(password) })
+fn ann(password: &str) -> Access {
+    Credentials { user: "ann".into(), password: Secret::new(password) }.into()
 }
 
-fn updates(address: SocketAddr, credentials: Option<Credentials>, ops: u64) -> Drive {
+fn updates(address: SocketAddr, access: Access, ops: u64) -> Drive {
     let plan = plan("a", &["readproportion=0", "updateproportion=1", "fieldcount=1"], 100, None);
     let ids = vec![b"0123456789abcdef".to_vec(); plan.statements.len()];
     let encoder = Arc::new(Encoder::new(plan, &rig::table(), &ids, Consistency::One));
-    Drive { credentials, ..drive(address, &encoder, 1, closed(4, Amount::Ops(ops))) }
+    Drive { access, ..drive(address, &encoder, 1, closed(4, Amount::Ops(ops))) }
 }
 
 fn refusal(drive: &Drive) -> Refusal {
@@ -104,11 +105,14 @@ fn connections_give_their_password_at_the_start_and_after_each_loss() {
 #[test]
 fn a_wrong_or_missing_password_ends_the_run_before_it_begins() {
     let (address, logins) = mock(100);
-    assert!(matches!(refusal(&updates(address, None, 1)), Refusal::CredentialsMissing { .. }));
+    assert!(matches!(
+        refusal(&updates(address, Access::default(), 1)),
+        Refusal::CredentialsMissing { .. }
+    ));
     let wrong = updates(address, ann("letmein"), 1);
     let refused = refusal(&wrong);
     assert!(matches!(refused, Refusal::Credentials { .. }));
-    let shown = format!("{refused} {refused:?} {:?}", wrong.credentials);
+    let shown = format!("{refused} {refused:?} {:?}", wrong.access);
     assert!(shown.contains("no such user") && !shown.contains("letmein"), "{shown}");
     assert_eq!(logins.load(Ordering::Relaxed), 0);
 }
@@ -116,7 +120,7 @@ fn a_wrong_or_missing_password_ends_the_run_before_it_begins() {
 #[test]
 fn the_control_connection_gives_it_too() {
     let (address, logins) = mock(100);
-    let mut control = Control::connect_as(address, SECOND, ann("hunter2").as_ref()).unwrap();
+    let mut control = Control::connect_as(address, SECOND, &ann("hunter2")).unwrap();
     assert_eq!(control.query("UPDATE anything").unwrap(), Vec::<Vec<_>>::new());
     assert_eq!(logins.load(Ordering::Relaxed), 1);
     let error = Control::connect(address, SECOND).unwrap_err();

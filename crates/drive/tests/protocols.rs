@@ -5,7 +5,9 @@
 
 mod rig;
 
-use drive::{Amount, Control, ControlError, DriveError, Encoder, LinkError, Refusal, Unwitnessed};
+use drive::{
+    Access, Amount, Control, ControlError, DriveError, Encoder, LinkError, Refusal, Unwitnessed,
+};
 use record::Outcome;
 use rig::{SECOND, closed, control, drive, load, ok, ops, plan, prepare_in, run, serve, speaking};
 use std::io::{Read, Write};
@@ -176,7 +178,8 @@ fn what_the_target_does_not_speak_is_told_with_the_cure() {
     let config = Config { protocol_max: 4, ..Config::new("127.0.0.1:0".parse().unwrap()) };
     let target = Server::bind(config).unwrap().start().unwrap();
     let v5 = speaking(5, Compression::Lz4);
-    let error = Control::speaking(v5, target.local_addr(), SECOND, None, &Arc::default());
+    let error =
+        Control::speaking(v5, target.local_addr(), SECOND, &Access::default(), &Arc::default());
     let error = error.unwrap_err();
     assert!(matches!(error, ControlError::NotLetIn { .. }), "{error:?}");
     for words in ["does not take protocol v5 with lz4", "--protocol 4", "--compression none"] {
@@ -251,7 +254,7 @@ fn a_password_goes_in_a_segment() {
         let ann = Credentials { user: "ann".into(), password: Secret::new("hunter2") };
         let address = strict(protocol);
         let stop = Arc::default();
-        let mut control = Control::speaking(protocol, address, SECOND, Some(&ann), &stop).unwrap();
+        let mut control = Control::speaking(protocol, address, SECOND, &ann.into(), &stop).unwrap();
         assert!(control.query("anything").unwrap().is_empty());
     }
 }

@@ -12,7 +12,7 @@ use crate::error::LabError;
 use crate::live::{Live, LiveInterval};
 use crate::provision::{Storage, TargetChoice};
 use crate::trial::{Finished, LoadChoice, Trial, run};
-use drive::{Amount, Arrivals, Engine, Load, TableName, Wait, Window, jitter};
+use drive::{Access, Amount, Arrivals, Engine, Load, TableName, Wait, Window, jitter};
 use machine::Machine;
 use record::summary::Stats;
 use record::{Caveat, Latency, Verdict, utc};
@@ -145,7 +145,7 @@ fn trial(bench: &Bench, plan: &Arc<Plan>, threads: usize, length: Nanos, out: Pa
         table: TableName { keyspace: "calibrate".to_owned(), table: "usertable".to_owned() },
         replication: "1".to_owned(),
         target: TargetChoice::Reference { storage: Storage::Null, serial: None },
-        credentials: None,
+        access: Access::default(),
         fixed_hosts: false,
         datacenter: None,
         write_into_existing: false,

@@ -88,6 +88,12 @@ fn of_set_up(trial: &Trial) -> Vec<Caveat> {
                     hide the wait.";
         caveats.push(Caveat::new("throttled", text).cure("Use --rate for latency at a load."));
     }
+    if trial.access.tls.as_ref().is_some_and(|tls| !tls.verifies()) {
+        let text = "The certificate of the target was not verified: whoever is in between may \
+                    have answered.";
+        let cure = "Give --tls-ca with its authority, and leave --tls-insecure out.";
+        caveats.push(Caveat::new("tls-insecure", text).cure(cure));
+    }
     caveats
 }
 

@@ -4,11 +4,11 @@
 //! virtual table of Cassandra 4.0 and later; each host tells of itself only. Limits: what began and
 //! ended within the window is not seen.
 
-use drive::Control;
+use drive::{Access, Control};
 use record::Caveat;
 use record::summary::Target;
 use std::net::SocketAddr;
-use units::{Credentials, Nanos};
+use units::Nanos;
 
 /// A host that does not answer is not waited for longer.
 const PATIENCE: Nanos = Nanos::from_secs(2);
@@ -25,13 +25,10 @@ pub(crate) fn is_cassandra(target: &Target) -> bool {
 }
 
 /// What is under way, in words; None when no host tells.
-pub(crate) fn under_way(
-    hosts: &[SocketAddr],
-    credentials: Option<&Credentials>,
-) -> Option<Vec<String>> {
+pub(crate) fn under_way(hosts: &[SocketAddr], access: &Access) -> Option<Vec<String>> {
     let query = "SELECT keyspace_name, table_name, kind FROM system_views.sstable_tasks";
     let ask = |&host: &SocketAddr| {
-        let mut control = Control::connect_as(host, PATIENCE, credentials).ok()?;
+        let mut control = Control::connect_as(host, PATIENCE, access).ok()?;
         let rows = control.query(query).ok()?;
         let text = |cell: &Option<Vec<u8>>| {
             String::from_utf8_lossy(cell.as_deref().unwrap_or_default()).into_owned()
@@ -110,7 +107,11 @@ mod tests {
         let config = target::Config::new("127.0.0.1:0".parse().unwrap());
         let host = target::Server::bind(config).unwrap().start().unwrap();
         let mut control = Control::connect(host.local_addr(), PATIENCE).unwrap();
-        assert_eq!(under_way(&[host.local_addr()], None), None, "it has no such table");
+        assert_eq!(
+            under_way(&[host.local_addr()], &Access::default()),
+            None,
+            "it has no such table"
+        );
         // One that looks like Cassandra's.
         for statement in [
             "CREATE KEYSPACE system_views WITH replication = {'class': 'SimpleStrategy', \
@@ -121,18 +122,18 @@ mod tests {
         ] {
             control.query(statement).unwrap();
         }
-        assert_eq!(under_way(&[host.local_addr()], None), Some(Vec::new()));
+        assert_eq!(under_way(&[host.local_addr()], &Access::default()), Some(Vec::new()));
         let insert = "INSERT INTO system_views.sstable_tasks (keyspace_name, table_name, task_id, \
                       kind, progress) VALUES ('ycsb', 'usertable', \
                       123e4567-e89b-12d3-a456-426614174000, 'compaction', 7)";
         control.query(insert).unwrap();
-        let tasks = under_way(&[host.local_addr()], None).unwrap();
+        let tasks = under_way(&[host.local_addr()], &Access::default()).unwrap();
         assert_eq!(tasks.len(), 1);
         assert!(tasks[0].starts_with("compaction of ycsb.usertable on 127.0.0.1:"), "{tasks:?}");
     }
 
     #[test]
     fn nobody_tells_where_nobody_answers() {
-        assert_eq!(under_way(&["127.0.0.1:1".parse().unwrap()], None), None);
+        assert_eq!(under_way(&["127.0.0.1:1".parse().unwrap()], &Access::default()), None);
     }
 }

@@ -18,7 +18,7 @@ use crate::ring_watch::{self, Watched};
 use crate::trial::{LoadChoice, Trial};
 use admin::{Admin, literal};
 use drive::{
-    Control, PreparedId, create_keyspace, create_table, identifier, statement_texts, types,
+    Access, Control, PreparedId, create_keyspace, create_table, identifier, statement_texts, types,
 };
 use record::Caveat;
 use std::net::SocketAddr;
@@ -109,8 +109,7 @@ fn ids(
     timeout: Nanos,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<PreparedId>, LabError> {
-    let who = trial.credentials.as_ref();
-    let connect = |&host| Control::speaking(trial.protocol, host, timeout, who, stop);
+    let connect = |&host| Control::speaking(trial.protocol, host, timeout, &trial.access, stop);
     let mut controls = addresses.iter().map(connect).collect::<Result<Vec<_>, _>>()?;
     let mut ids: Vec<PreparedId> = Vec::new();
     for (index, statement) in statement_texts(&trial.plan, &trial.table).into_iter().enumerate() {
@@ -151,7 +150,7 @@ fn own(
         return Err(LabError::TableMissing { table: trial.table.quoted() });
     }
     for &address in addresses {
-        let mut control = Control::connect_unless(address, timeout, None, stop)?;
+        let mut control = Control::connect_unless(address, timeout, &Access::default(), stop)?;
         if let Some(tables) = &trial.plan.tables {
             profiled::create_on(&mut control, tables)?;
             continue;
@@ -176,7 +175,8 @@ fn own(
 pub(crate) fn config(trial: &Trial, addresses: &[SocketAddr], timeout: Nanos) -> admin::Config {
     admin::Config {
         hosts: addresses.to_vec(),
-        credentials: trial.credentials.clone(),
+        credentials: trial.access.credentials.clone(),
+        tls: trial.access.tls.clone(),
         fixed_hosts: trial.fixed_hosts,
         identities: Vec::new(),
         datacenter: trial.datacenter.clone(),

@@ -321,6 +321,8 @@ impl LabError {
             | Self::Connect(
                 ConnectError::CredentialsMissing { .. }
                 | ConnectError::CredentialsRefused { .. }
+                | ConnectError::Tls { .. }
+                | ConnectError::WantsTls { .. }
                 | ConnectError::Datacenter { .. },
             )
             | Self::TableMissing { .. }
@@ -328,7 +330,12 @@ impl LabError {
             | Self::Ids { .. }
             | Self::NoColumn { .. }
             | Self::RunDir(RunDirError::NotEmpty { .. } | RunDirError::NotDirectory { .. })
-            | Self::Control(ControlError::Refused { .. } | ControlError::NotLetIn { .. }) => 2,
+            | Self::Control(
+                ControlError::Refused { .. }
+                | ControlError::NotLetIn { .. }
+                | ControlError::Tls { .. }
+                | ControlError::WantsTls { .. },
+            ) => 2,
             _ => 3,
         }
     }

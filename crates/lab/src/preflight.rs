@@ -8,12 +8,12 @@ use crate::error::LabError;
 use crate::probe::probe;
 use crate::provision::running;
 use analyze::check::{self, Finding, Host, Occupation, Space, Target, Verdict};
-use drive::ControlError;
+use drive::{Access, ControlError};
 use machine::{Facts, Machine, Tasks, client_and_target_cpus};
 use stage::cassandra::{self, Options, PrepareError, StartError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use units::{Bytes, CpuSet, Credentials, Nanos, clock};
+use units::{Bytes, CpuSet, Nanos, clock};
 
 /// What is looked at.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub struct Asked {
     pub target: AskedTarget,
     /// Cpus of the client; else as a run takes them.
     pub client_cpus: Option<CpuSet>,
-    /// Who to be at the target.
-    pub credentials: Option<Credentials>,
+    /// How the target lets us in.
+    pub access: Access,
     /// Bound of the connect and of each query.
     pub timeout: Nanos,
     /// Where data would go.
@@ -124,7 +124,7 @@ fn targets(hosts: &[String], asked: &Asked) -> Vec<Target> {
     let unstopped = AtomicBool::new(false);
     let look = |host: &String| match running(std::slice::from_ref(host), &unstopped) {
         Ok(found) => {
-            let look = |&address| probe(address, asked.timeout, asked.credentials.as_ref());
+            let look = |&address| probe(address, asked.timeout, &asked.access);
             found.addresses.iter().map(look).collect()
         }
         Err(error) => vec![Target { address: host.clone(), reached: Err(error.to_string()) }],

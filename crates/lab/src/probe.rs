@@ -6,34 +6,26 @@
 
 use crate::stand_in;
 use analyze::check::{Clock, Local, Reached, Setting, Target};
-use drive::{Control, ControlError};
+use drive::{Access, Control, ControlError};
 use machine::listener;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
-use units::{Credentials, Nanos, clock};
+use units::{Nanos, clock};
 
 const CONNECTS: usize = 5;
 const QUERIES: usize = 21;
 
 /// Looks at one host.
-pub(crate) fn probe(
-    address: SocketAddr,
-    timeout: Nanos,
-    credentials: Option<&Credentials>,
-) -> Target {
-    let reached = reached(address, timeout, credentials).map_err(|error| error.to_string());
+pub(crate) fn probe(address: SocketAddr, timeout: Nanos, access: &Access) -> Target {
+    let reached = reached(address, timeout, access).map_err(|error| error.to_string());
     Target { address: address.to_string(), reached }
 }
 
-fn reached(
-    address: SocketAddr,
-    timeout: Nanos,
-    credentials: Option<&Credentials>,
-) -> Result<Reached, ControlError> {
-    let mut control = Control::connect_as(address, timeout, credentials)?;
+fn reached(address: SocketAddr, timeout: Nanos, access: &Access) -> Result<Reached, ControlError> {
+    let mut control = Control::connect_as(address, timeout, access)?;
     let version = text_of(&mut control, "SELECT release_version FROM system.local")?;
-    let known = stand_in::ask(address, version.as_deref(), timeout, credentials, &Arc::default())?;
+    let known = stand_in::ask(address, version.as_deref(), timeout, access, &Arc::default())?;
     let mut connects = Vec::new();
     for _ in 0..CONNECTS {
         let begin = clock::now();

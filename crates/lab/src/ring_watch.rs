@@ -9,7 +9,7 @@
 //! Limits: with fixed hosts only they are followed. A host is driven once it can be connected to.
 
 use admin::{Admin, literal};
-use drive::{Change, Control, Happening, Roster, TableName};
+use drive::{Access, Change, Control, Happening, Roster, TableName};
 use record::Caveat;
 use record::events::EventKind;
 use std::net::SocketAddr;
@@ -189,9 +189,10 @@ impl Watcher {
             return;
         }
         self.listen_at = now + LISTEN_PAUSE;
-        let who = self.watched.config.credentials.as_ref();
+        let config = &self.watched.config;
+        let access = Access { credentials: config.credentials.clone(), tls: config.tls.clone() };
         self.ear = self.hosts.addresses().into_iter().find_map(|host| {
-            let mut ear = Control::connect_unless(host, PATIENCE, who, &self.over).ok()?;
+            let mut ear = Control::connect_unless(host, PATIENCE, &access, &self.over).ok()?;
             ear.listen().ok().map(|()| ear)
         });
     }

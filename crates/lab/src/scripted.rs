@@ -171,8 +171,8 @@ impl Running<'_> {
         let Some(&host) = ready.addresses().first() else { return Ok(()) };
         // Every replica takes part; a minute is what Cassandra gives it.
         let timeout = self.trial.timeout.max(Nanos::from_secs(60));
-        let who = self.trial.credentials.as_ref();
-        let mut control = Control::connect_unless(host, timeout, who, halt)?;
+        let access = &self.trial.access;
+        let mut control = Control::connect_unless(host, timeout, access, halt)?;
         control.query(&format!("TRUNCATE {table}"))?;
         Ok(())
     }

@@ -9,14 +9,14 @@
 use crate::live::Live;
 use crate::provision::Provisioned;
 use crate::trial::Trial;
-use drive::{Control, ControlError};
+use drive::{Access, Control, ControlError};
 use record::Caveat;
 use record::summary::Target;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
-use units::{Credentials, Nanos, clock};
+use units::{Nanos, clock};
 
 /// Between looks.
 const LOOK: Nanos = Nanos::from_millis(500);
@@ -30,7 +30,7 @@ const POOLS: [&[u8]; 3] = [b"CompactionExecutor", b"MemtableFlushWriter", b"Memt
 /// A gate that trials have to pass.
 pub(crate) struct Gate<'a> {
     bound: Nanos,
-    credentials: Option<&'a Credentials>,
+    access: &'a Access,
     addresses: &'a [SocketAddr],
     /// What is flushed; nothing of a cluster of others.
     own: &'a [stage::cassandra::Cluster],
@@ -67,8 +67,7 @@ pub(crate) fn gate<'a>(
 ) -> Option<Gate<'a>> {
     let own = &provisioned.clusters;
     let wanted = trial.settle > Nanos::ZERO && !target.is_stand_in() && (!own.is_empty() || loaded);
-    let credentials = trial.credentials.as_ref();
-    wanted.then_some(Gate { bound: trial.settle, credentials, addresses, own })
+    wanted.then_some(Gate { bound: trial.settle, access: &trial.access, addresses, own })
 }
 
 impl Gate<'_> {
@@ -93,7 +92,7 @@ impl Gate<'_> {
         live: &mut dyn Live,
         stop: &AtomicBool,
     ) -> Result<End, ControlError> {
-        let connect = |&host| Control::connect_as(host, ANSWER_MAX, self.credentials);
+        let connect = |&host| Control::connect_as(host, ANSWER_MAX, self.access);
         let mut hosts = self.addresses.iter().map(connect).collect::<Result<Vec<_>, _>>()?;
         let mut quiet = 0;
         loop {

@@ -1,13 +1,13 @@
 //! Whether a target that runs already is one of our own stand-ins, and does wrong on purpose:
 //! results on it must say so, whoever started it.
 
-use drive::{Control, ControlError};
+use drive::{Access, Control, ControlError};
 use record::Caveat;
 use record::summary::Target;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use units::{Credentials, Nanos};
+use units::Nanos;
 
 /// How the release of a reference target ends.
 const RELEASE_SUFFIX: &str = "-wideload";
@@ -44,13 +44,13 @@ pub(crate) fn ask(
     address: SocketAddr,
     release: Option<&str>,
     timeout: Nanos,
-    credentials: Option<&Credentials>,
+    access: &Access,
     stop: &Arc<AtomicBool>,
 ) -> Result<StandIn, ControlError> {
     if !release.is_some_and(|release| release.ends_with(RELEASE_SUFFIX)) {
         return Ok(StandIn::faultless("cql"));
     }
-    let mut control = Control::connect_unless(address, timeout, credentials, stop)?;
+    let mut control = Control::connect_unless(address, timeout, access, stop)?;
     let rows = control.query("SELECT storage, faults FROM system_wideload.target")?;
     let mut cells = rows.into_iter().flatten();
     let (storage, faults) = (cells.next().flatten(), cells.next().flatten());

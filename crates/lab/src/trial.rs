@@ -25,7 +25,8 @@ use crate::scripted::Scripted;
 use crate::settle::{self, Gate};
 use analyze::figures;
 use drive::{
-    Arrivals, Drive, DriveError, Driven, Ended, Engine, Levels, Load, TableName, Unwitnessed, Wait,
+    Access, Arrivals, Drive, DriveError, Driven, Ended, Engine, Levels, Load, TableName,
+    Unwitnessed, Wait,
 };
 use record::hlog::Intervals;
 use record::manifest::{Manifest, Verdict};
@@ -39,7 +40,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use units::{CpuSet, Credentials, Nanos, clock};
+use units::{CpuSet, Nanos, clock};
 use wire::cql::Protocol;
 use workload::{Operation, Plan};
 
@@ -65,8 +66,8 @@ pub struct Trial {
     pub replication: String,
     /// On what.
     pub target: TargetChoice,
-    /// Who we are, where the target wants to know.
-    pub credentials: Option<Credentials>,
+    /// How the target lets us in.
+    pub access: Access,
     /// Only the hosts given are used, under the addresses given.
     pub fixed_hosts: bool,
     /// Whose hosts are driven; None is that of the first host that answers.
@@ -415,8 +416,7 @@ impl<'a> Running<'a> {
         if !compactions::is_cassandra(&ready.target) {
             return None;
         }
-        let credentials = self.trial.credentials.as_ref();
-        let tasks = compactions::under_way(&ready.addresses(), credentials);
+        let tasks = compactions::under_way(&ready.addresses(), &self.trial.access);
         if let Value::Object(facts) = &mut manifest.target {
             facts.insert("compactions_at_end".to_owned(), tasks.as_ref().map(Vec::len).into());
         }
@@ -436,7 +436,7 @@ impl<'a> Running<'a> {
             load_keys: trial.loads(),
             load: trial.load,
             databases: ready.databases.clone(),
-            credentials: trial.credentials.clone(),
+            access: trial.access.clone(),
             connections: drive::connections(trial.connections, workers / trial.databases()),
             cpus,
             seed: self.seed(),

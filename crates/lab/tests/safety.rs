@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use drive::{Amount, Arrivals, Control, Load, TableName, Wait};
+use drive::{Access, Amount, Arrivals, Control, Load, TableName, Wait};
 use lab::{Finished, LabError, Live, LiveInterval, LoadChoice, TargetChoice, Trial};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -86,7 +86,7 @@ impl Rig {
             table: TableName { keyspace: "ycsb".into(), table: "usertable".into() },
             replication: "1".into(),
             target: TargetChoice::Running { hosts: vec![self.address().to_string()] },
-            credentials: None,
+            access: Access::default(),
             fixed_hosts: false,
             datacenter: None,
             write_into_existing: false,

@@ -17,6 +17,7 @@ mod mailbox;
 mod sharing;
 mod socket;
 mod timer;
+pub mod tls;
 mod uring;
 
 pub use buffer::{ReceiveBuffer, SendBuffer};

@@ -26,7 +26,7 @@
 //! - Refused by name: lightweight transactions, user-defined types, functions and aggregates,
 //!   secondary indexes, materialized views, triggers, roles, JSON, GROUP BY, COMPACT STORAGE, ALTER
 //!   TABLE DROP/RENAME/ALTER, functions in a SELECT beyond COUNT, WRITETIME, TTL, TOKEN;
-//!   authentication, TLS; protocol versions other than 4 and 5.
+//!   authentication; protocol versions other than 4 and 5.
 //! - Clustering columns of type decimal, collection or tuple are refused, and ORDER BY together
 //!   with IN on the partition key.
 //! - Rows of an IN on the partition key come in the order of tokens.

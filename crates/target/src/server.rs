@@ -19,7 +19,7 @@ use crate::faults::{self, Fault, FaultPlan, Faults};
 use crate::serial::Serial;
 use crate::session::{After, Session, SessionLimits};
 use crate::store::Disk;
-use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring, Unavailable, Uring};
+use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring, Unavailable, Uring, tls};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -60,6 +60,8 @@ pub struct Config {
     pub io: ring::Engine,
     /// What goes wrong on purpose.
     pub faults: Faults,
+    /// Inside TLS; None takes everything as it is.
+    pub tls: Option<tls::Server>,
 }
 
 impl Config {
@@ -81,6 +83,7 @@ impl Config {
             protocol_max: VERSION_5,
             io: ring::Engine::Epoll,
             faults: Faults::default(),
+            tls: None,
         }
     }
 }
@@ -188,9 +191,13 @@ impl Server {
     /// stopped then.
     pub fn run(self, stop: &AtomicBool) -> Result<(), ServeError> {
         let failed = |source| ServeError::Loop { address: self.address, source };
-        match self.config.io {
-            ring::Engine::Epoll => self.run_on(stop, |sizes| Epoll::new(sizes).map_err(failed)),
-            ring::Engine::IoUring => self.run_on(stop, |sizes| Ok(Uring::new(sizes)?)),
+        let epoll = |sizes| Epoll::new(sizes).map_err(failed);
+        let uring = |sizes| Ok(Uring::new(sizes)?);
+        match (&self.config.tls, self.config.io) {
+            (None, ring::Engine::Epoll) => self.run_on(stop, epoll),
+            (None, ring::Engine::IoUring) => self.run_on(stop, uring),
+            (Some(tls), ring::Engine::Epoll) => self.run_on(stop, |s| Ok(tls.over(epoll(s)?, s))),
+            (Some(tls), ring::Engine::IoUring) => self.run_on(stop, |s| Ok(tls.over(uring(s)?, s))),
         }
     }
 

@@ -6,6 +6,10 @@
 // Helpers of a test may fail as the test itself may.
 #![allow(clippy::unwrap_used)]
 
+#[cfg(feature = "tls")]
+#[path = "../../ring/tests/certs/mod.rs"]
+mod certs;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -72,6 +76,37 @@ fn the_python_driver_finds_what_it_needs() {
         let address = target.local_addr();
         let (host, port) = (address.ip().to_string(), address.port().to_string());
         match run(&python, &[script.to_str().unwrap(), &host, &port, version, compression]) {
+            Ok(printed) => assert_eq!(printed.trim(), "ok", "v{version}, {compression}"),
+            Err(error) => panic!("v{version}, {compression}: {error}"),
+        }
+        target.join().unwrap();
+    }
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn it_does_so_inside_tls() {
+    use ring::tls::{Identity, Server as Tls, ServerFiles};
+    let python = match python() {
+        Ok(python) => python,
+        Err(reason) => return skip(&format!("no Python with {DRIVER}: {reason}")),
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/driver_check.py");
+    let dir = tempfile::tempdir().unwrap();
+    let authority = certs::Authority::new(dir.path(), "ca");
+    let (cert, key) = authority.sign("server", &["127.0.0.1"]);
+    authority.sign("client", &[]);
+    let identity = Identity { cert, key };
+    let files = ServerFiles { identity, client_ca: Some(authority.pem()) };
+    for (version, compression) in [("4", "none"), ("5", "lz4")] {
+        let mut config = Config::new("127.0.0.1:0".parse().unwrap());
+        config.threads = 2;
+        config.tls = Some(Tls::new(&files).unwrap());
+        let target = Server::bind(config).unwrap().start().unwrap();
+        let address = target.local_addr();
+        let (host, port) = (address.ip().to_string(), address.port().to_string());
+        let of = [script.to_str().unwrap(), &host, &port, version, compression];
+        match run(&python, &[&of[..], &[dir.path().to_str().unwrap()]].concat()) {
             Ok(printed) => assert_eq!(printed.trim(), "ok", "v{version}, {compression}"),
             Err(error) => panic!("v{version}, {compression}: {error}"),
         }

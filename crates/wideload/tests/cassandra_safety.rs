@@ -149,7 +149,7 @@ impl<'a> Theirs<'a> {
 
 fn connect(address: SocketAddr, user: &str, password: &str) -> Option<Control> {
     let who = Credentials { user: user.to_owned(), password: Secret::new(password) };
-    Control::connect_as(address, Nanos::from_secs(5), Some(&who)).ok()
+    Control::connect_as(address, Nanos::from_secs(5), &who.into()).ok()
 }
 
 #[test]

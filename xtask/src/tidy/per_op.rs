@@ -19,6 +19,7 @@ const EXCEPTIONS: &[Exception] = &[
     ("crates/drive/src/handshake.rs", &["format!"], "before a connection takes operations"),
     ("crates/drive/src/pacer.rs", &["Box<", "Box::new"], "the random stream, made with a worker"),
     ("crates/drive/src/run.rs", &[], "starts and ends the workers"),
+    ("crates/drive/src/stream.rs", &["Box<", "Box::new"], "the control connection's socket"),
     ("crates/drive/src/tally.rs", &["Box<"], "records, moved once per interval"),
 ];
 

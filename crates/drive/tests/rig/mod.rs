@@ -4,8 +4,8 @@
 #![allow(dead_code)] // each test program uses its part
 
 use drive::{
-    Amount, Arrivals, Control, Drive, Driven, Encoder, Interval, Load, Observer, Roster, TableName,
-    Wait, Witness, create_keyspace, create_table, statement_texts,
+    Access, Amount, Arrivals, Control, Drive, Driven, Encoder, Interval, Load, Observer, Roster,
+    TableName, Wait, Witness, create_keyspace, create_table, statement_texts,
 };
 use record::hlog::Intervals;
 use std::io;
@@ -64,8 +64,14 @@ pub(crate) fn prepare_in(
     address: SocketAddr,
     plan: &Arc<Plan>,
 ) -> Arc<Encoder> {
-    let mut control =
-        Control::speaking(protocol, address, Nanos::from_secs(5), None, &Arc::default()).unwrap();
+    let mut control = Control::speaking(
+        protocol,
+        address,
+        Nanos::from_secs(5),
+        &Access::default(),
+        &Arc::default(),
+    )
+    .unwrap();
     control.query(&create_keyspace(&table(), "1")).unwrap();
     control.query(&create_table(plan, &table())).unwrap();
     let texts = statement_texts(plan, &table());
@@ -100,7 +106,7 @@ pub(crate) fn drive(
         load_keys: matches!(load.amount, Amount::EveryKey),
         load,
         databases: vec![Arc::new(Roster::new(vec![address], None))],
-        credentials: None,
+        access: Access::default(),
         connections: drive::connections(2, workers),
         cpus: vec![CpuId(0); workers],
         seed: 7,

@@ -7,7 +7,7 @@ use crate::provision::{self, TargetChoice};
 use crate::scripted::{Rehearsal, Scripted};
 use crate::trial::{LoadChoice, Trial};
 use admin::Admin;
-use drive::{Amount, Arrivals, Engine, Load, TableName, Wait};
+use drive::{Access, Amount, Arrivals, Engine, Load, TableName, Wait};
 use machine::{Machine, client_and_target_cpus, one_per_core};
 use record::Caveat;
 use serde_json::{Map, Value, json};
@@ -74,7 +74,7 @@ impl Client {
             table: TableName { keyspace: settings.keyspace(), table: settings.table() },
             replication: "1".to_owned(),
             target: TargetChoice::Running { hosts },
-            credentials: settings.mode.credentials.clone(),
+            access: Access { credentials: settings.mode.credentials.clone(), tls: None },
             fixed_hosts: settings.hosts.whitelist,
             datacenter: settings.hosts.datacenter.clone(),
             write_into_existing: true,

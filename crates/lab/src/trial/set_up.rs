@@ -127,8 +127,8 @@ impl Running<'_> {
             }
             TargetChoice::Cassandra { .. } => StandIn::faultless("cassandra"),
             TargetChoice::Running { .. } => {
-                let (release, who) = (version.as_deref(), trial.credentials.as_ref());
-                stand_in::ask(addresses[0], release, trial.timeout, who, self.stop)?
+                let (release, access) = (version.as_deref(), &trial.access);
+                stand_in::ask(addresses[0], release, trial.timeout, access, self.stop)?
             }
         };
         let version = version.or_else(|| provisioned.version.clone());
@@ -147,6 +147,7 @@ impl Running<'_> {
             "version": target.version,
             "protocol": target.protocol,
             "compression": protocol.compression().name(),
+            "tls": trial.access.tls.is_some(),
             "addresses": listed,
             "cpus": (!local.cpus.is_empty()).then(|| local.cpus.to_string()),
             "faults": stand_in.faults,

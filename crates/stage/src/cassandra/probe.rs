@@ -3,8 +3,9 @@
 //! Input: an address of CQL. Output: SUPPORTED for OPTIONS, or the peers in its tables; an error
 //! means "not yet". Source: `native_protocol_v4.spec`. Limits: one question a connection, answers
 //! of at most [`ANSWER_SIZE_MAX`]; where a password is wanted, the superuser that Cassandra
-//! itself creates.
+//! itself creates; rings that take TLS alone are not known to be whole.
 
+use ring::tls::is_spoken_at;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use units::Nanos;
@@ -18,13 +19,17 @@ const ANSWER_SIZE_MAX: usize = 1 << 20;
 /// Name and password of the superuser that a new cluster has, as a SASL PLAIN token (RFC 4616).
 const SUPERUSER: &[u8] = b"\0cassandra\0cassandra";
 
-/// Whether what listens there answers OPTIONS with SUPPORTED.
+/// Whether what listens there answers OPTIONS with SUPPORTED, or takes TLS alone.
 pub(crate) fn speaks_cql(address: SocketAddr) -> io::Result<()> {
-    let mut connection = Connection::open(address)?;
-    connection.ask(&Request::Options, |response| match response {
+    let answered = Connection::open(address)?.ask(&Request::Options, |response| match response {
         Response::Supported(_) => Ok(()),
         other => Err(unexpected(other)),
-    })
+    });
+    match answered {
+        // It says no more to somebody without a certificate.
+        Err(_) if is_spoken_at(address, ANSWER_MAX) => Ok(()),
+        answered => answered,
+    }
 }
 
 /// How many other instances it has seen join.

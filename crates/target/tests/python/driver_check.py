@@ -1,5 +1,6 @@
 """The Python cassandra-driver uses the reference target unmodified:
-python driver_check.py HOST PORT VERSION COMPRESSION, with version 4 or 5 and none, lz4 or snappy.
+python driver_check.py HOST PORT VERSION COMPRESSION [DIRECTORY], with version 4 or 5 and none, lz4
+or snappy; inside TLS with ca.pem, client.pem and client.key of the directory.
 
 Ends with status 0 and the line "ok", or with the assertion that failed.
 """
@@ -7,6 +8,7 @@ Ends with status 0 and the line "ok", or with the assertion that failed.
 import datetime
 import decimal
 import ipaddress
+import ssl
 import sys
 import time
 import uuid
@@ -21,11 +23,18 @@ from cassandra.query import (BatchStatement, BatchType, SimpleStatement, UNSET_V
 
 HOST, PORT = sys.argv[1], int(sys.argv[2])
 VERSION, COMPRESSION = int(sys.argv[3]), sys.argv[4]
+TLS = None
+if len(sys.argv) > 5:
+    TLS = ssl.create_default_context(cafile=sys.argv[5] + "/ca.pem")
+    TLS.load_cert_chain(sys.argv[5] + "/client.pem", sys.argv[5] + "/client.key")
+    # The driver does not tell it the name; the authority is still verified.
+    TLS.check_hostname = False
 
 
 def cluster(**kwargs):
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy())
     kwargs.setdefault("compression", False if COMPRESSION == "none" else COMPRESSION)
+    kwargs.setdefault("ssl_context", TLS)
     return Cluster([HOST], port=PORT, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, **kwargs)
 
 
@@ -46,7 +55,7 @@ def wait_for(what):
 
 def check_downgrade():
     """Without a version the driver begins beyond v5 and must come down to v5 by itself."""
-    assert Cluster([HOST]).protocol_version > 5
+    assert Cluster([HOST], ssl_context=TLS).protocol_version > 5
     lab = cluster()
     session = lab.connect()
     assert lab.protocol_version == 5

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::output;
 use analyze::check::{Source, Verdict};
 use anyhow::anyhow;
+use drive::Access;
 use lab::{Asked, AskedTarget, Checked};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -44,6 +45,8 @@ pub(crate) struct Args {
     /// A file whose first line is the password of --user; for its owner's eyes only
     #[arg(long, value_name = "FILE", requires = "user")]
     password_file: Option<PathBuf>,
+    #[command(flatten)]
+    tls: crate::cmd::tls::Flags,
     /// Bound of the connect and of each query
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = times::of_operation)]
     timeout: Nanos,
@@ -58,7 +61,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
-    let checked = lab::preflight(&asked(args).map_err(Exit::usage)?)?;
+    check(args).map_err(Exit::usage)?;
+    let checked = lab::preflight(&asked(args)?)?;
     if args.json {
         let json = serde_json::to_string_pretty(&as_json(args, &checked));
         output::data(&format!("{}\n", json.map_err(Exit::environment)?))?;
@@ -70,7 +74,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-fn asked(args: &Args) -> anyhow::Result<Asked> {
+fn check(args: &Args) -> anyhow::Result<()> {
     let starts = args.target == [CASSANDRA];
     let given = args.cassandra.given();
     if !starts && !given.is_empty() {
@@ -79,9 +83,19 @@ fn asked(args: &Args) -> anyhow::Result<Asked> {
     if args.timeout < Nanos::from_millis(1) {
         return Err(anyhow!("--timeout {} is too short: give at least 1ms", args.timeout));
     }
-    args.target.iter().try_for_each(|host| check_host(host))?;
+    if args.tls.asked() && starts {
+        return Err(anyhow!("--tls is for a database that runs already: leave it out here"));
+    }
+    args.target.iter().try_for_each(|host| check_host(host))
+}
+
+fn asked(args: &Args) -> Result<Asked, Exit> {
+    let starts = args.target == [CASSANDRA];
     let target = match (starts, args.target.is_empty()) {
-        (true, _) => AskedTarget::Cassandra(Box::new(args.cassandra.options(1)?)),
+        (true, _) => {
+            let options = args.cassandra.options(1).map_err(Exit::usage)?;
+            AskedTarget::Cassandra(Box::new(options))
+        }
         (false, true) => AskedTarget::Nothing,
         (false, false) => AskedTarget::Running(args.target.clone()),
     };
@@ -89,7 +103,11 @@ fn asked(args: &Args) -> anyhow::Result<Asked> {
         root: args.root.clone(),
         target,
         client_cpus: args.client_cpus.clone(),
-        credentials: credentials(args.user.as_ref(), args.password_file.as_deref())?,
+        access: Access {
+            credentials: credentials(args.user.as_ref(), args.password_file.as_deref())
+                .map_err(Exit::usage)?,
+            tls: args.tls.client()?,
+        },
         timeout: args.timeout,
         data_dir: args.cassandra.data_dir.clone().unwrap_or_else(|| PathBuf::from("runs")),
     })

@@ -17,6 +17,7 @@ pub(crate) mod run;
 pub(crate) mod scale;
 pub(crate) mod serve;
 pub(crate) mod times;
+pub(crate) mod tls;
 pub(crate) mod topo;
 pub(crate) mod up;
 pub(crate) mod ycsb;

@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use crate::signals;
 use anyhow::anyhow;
-use drive::Engine;
+use drive::{Engine, tls};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,6 +17,7 @@ Examples:
   wideload serve --listen 127.0.0.1:9042 --storage null --cpus 1
   wideload serve --listen 127.0.0.1:9042 --storage lsm --dir rows
   wideload serve --listen 127.0.0.1:9042 --serial 500us
+  wideload serve --listen 127.0.0.1:9142 --tls-cert server.pem --tls-key server.key
   wideload serve --listen 127.0.0.1:9042 --stall 500ms/10s --delay exp:2ms
   wideload serve --listen 127.0.0.1:9042 --fault overloaded=1%,drop=0.01%,late:15s=0.1%
 
@@ -79,6 +80,15 @@ pub(crate) struct Args {
     /// How its threads talk to the kernel: epoll, or io-uring from Linux 6.0 on
     #[arg(long, value_name = "ENGINE", default_value = "epoll")]
     engine: Engine,
+    /// Speak TLS, with this certificate: PEM, with those between it and its authority behind it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert: PEM without a password, for its owner's eyes only
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Let only clients in that have a certificate signed by an authority in this file (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_client_ca: Option<PathBuf>,
     #[command(flatten)]
     wrong: Wrong,
 }
@@ -168,6 +178,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         protocol_max: args.protocol_max,
         io: args.engine,
         faults: faults.clone(),
+        tls: tls(args)?,
         ..Config::new(args.listen)
     };
     let server = Server::bind(config).map_err(Exit::environment)?;
@@ -179,6 +190,16 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         let _ = writeln!(std::io::stdout(), "{met}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn tls(args: &Args) -> Result<Option<tls::Server>, Exit> {
+    let Some((cert, key)) = args.tls_cert.clone().zip(args.tls_key.clone()) else {
+        return Ok(None);
+    };
+    let identity = tls::Identity { cert, key };
+    super::tls::warn_of_exposed(&identity);
+    let files = tls::ServerFiles { identity, client_ca: args.tls_client_ca.clone() };
+    tls::Server::new(&files).map(Some).map_err(super::tls::refused)
 }
 
 fn storage(args: &Args) -> Result<Storage, Exit> {

@@ -112,6 +112,8 @@ pub(crate) struct Args {
     /// A file whose first line is the password of --user; for its owner's eyes only
     #[arg(long, value_name = "FILE", requires = "user", help_heading = "Target")]
     pub(crate) password_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) tls: crate::cmd::tls::Flags,
     /// Use only the hosts of --target, under these addresses (NAT, containers) [default: all hosts
     /// of the datacenter, at the addresses that the cluster tells]
     #[arg(long, requires = "target", help_heading = "Target")]

@@ -45,6 +45,7 @@ fn of_target(args: &Args, trial: &Trial) -> Value {
         "serial": args.serial.map(|time| time.to_string()),
         "user": args.user,
         "password-file": args.password_file.as_ref().map(|file| file.display().to_string()),
+        "tls": args.tls.recorded(),
         "fixed-hosts": trial.fixed_hosts,
         "datacenter": trial.datacenter,
         "write-into-existing": trial.write_into_existing,

@@ -7,7 +7,7 @@ use crate::cmd::cassandra_stress::profile_text;
 use crate::exit::Exit;
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
-use drive::{Amount, Arrivals, Load, TableName, Wait};
+use drive::{Access, Amount, Arrivals, Load, TableName, Wait};
 use lab::layout::{Asked, Database, lay_out};
 use lab::{LabError, LoadChoice, Storage, TargetChoice, Trial};
 use machine::layout::Order;
@@ -79,8 +79,7 @@ pub(crate) fn trial_of(
         table,
         replication: args.replication.clone(),
         target: target(args).map_err(Exit::usage)?,
-        credentials: password::credentials(args.user.as_ref(), args.password_file.as_deref())
-            .map_err(Exit::usage)?,
+        access: access(args)?,
         fixed_hosts: args.fixed_hosts,
         datacenter: args.datacenter.clone(),
         write_into_existing: args.write_into_existing,
@@ -119,6 +118,12 @@ pub(crate) fn trial_of(
     };
     trial.settings = recorded(args, &trial);
     Ok(trial)
+}
+
+/// How the target lets us in. Warns on stderr of files of secrets that others may read.
+fn access(args: &Args) -> Result<Access, Exit> {
+    let credentials = password::credentials(args.user.as_ref(), args.password_file.as_deref());
+    Ok(Access { credentials: credentials.map_err(Exit::usage)?, tls: args.tls.client()? })
 }
 
 /// Where the rows are; a profile says that itself.
@@ -177,6 +182,9 @@ fn check(args: &Args) -> anyhow::Result<()> {
     }
     if args.serial == Some(Nanos::ZERO) {
         bail!("--serial 0s holds nothing: leave it out, or give a time like 500us");
+    }
+    if args.tls.asked() && starts_cassandra(args) {
+        bail!("--tls is for a database that runs already: leave it out, or give --target HOST");
     }
     if args.layout.is_some() && !is_started(args) {
         bail!("--layout is for a target that is started: leave it out, or leave out --target");

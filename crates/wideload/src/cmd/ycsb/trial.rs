@@ -40,7 +40,7 @@ pub(super) fn trial(line: &Line, job: &Job, cql: &CqlBinding) -> Result<Trial, E
     let mut trial = run::trial_of(&native.run, |_| Ok(plan))?;
     trial.load = load(job).map_err(Exit::usage)?;
     trial.consistency = levels(cql).map_err(Exit::usage)?;
-    trial.credentials = cql.credentials.as_ref().map(|(user, password)| Credentials {
+    trial.access.credentials = cql.credentials.as_ref().map(|(user, password)| Credentials {
         user: user.clone(),
         password: Secret::new(password.as_str()),
     });
