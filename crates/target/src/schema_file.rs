@@ -24,10 +24,13 @@ pub(crate) fn text(schema: &Schema) -> String {
             continue;
         }
         let (replication, durable) = (quoted_map(&keyspace.replication), keyspace.durable_writes);
-        let create = format!(
+        let mut create = format!(
             "CREATE KEYSPACE {} WITH replication = {replication} AND durable_writes = {durable}",
             identifier(name)
         );
+        if let Some(count) = keyspace.tablets {
+            let _ = write!(create, " AND tablets = {{'enabled': true, 'initial': {count}}}");
+        }
         line(&mut text, &["keyspace", &create]);
         for table in keyspace.tables.values() {
             let Some(lsm) = table.store.lsm() else { continue };
