@@ -88,6 +88,8 @@ pub struct Trial {
     pub repeat: u32,
     /// Connections over all workers; rounded up by [`drive::connections`].
     pub connections: usize,
+    /// Where hosts have shards, one to each of them for each worker instead.
+    pub connections_by_shard: bool,
     /// How workers wait.
     pub wait: Wait,
     /// How workers talk to the kernel.
@@ -437,6 +439,7 @@ impl<'a> Running<'a> {
             load: trial.load,
             databases: ready.databases.clone(),
             credentials: trial.credentials.clone(),
+            by_shard: trial.connections_by_shard,
             connections: drive::connections(trial.connections, workers / trial.databases()),
             cpus,
             seed: self.seed(),

@@ -13,15 +13,15 @@ pub const PAYLOAD: &str = "tablets-routing-v1";
 /// A replica: a host by its id, and the shard on it.
 pub type Replica = ([u8; 16], u16);
 
-/// A range of a table's tokens.
+/// A range of a table's tokens; on the wire with [`Replica`]s.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tablet {
+pub struct Tablet<R = Replica> {
     /// The last token that is not in it.
     pub first: i64,
     /// The last token that is in it.
     pub last: i64,
     /// Who has it.
-    pub replicas: Vec<Replica>,
+    pub replicas: Vec<R>,
 }
 
 /// A cell of exactly this many bytes.
@@ -127,18 +127,33 @@ impl Tablet {
     }
 }
 
-/// The tablets of a table, as far as they are known.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TabletMap {
-    /// Ascending, none overlaps another.
-    tablets: Vec<Tablet>,
+impl<R> Tablet<R> {
+    /// The same with its replicas as `other` has them; those that it does not know are left out.
+    #[must_use]
+    pub fn with<S>(&self, other: impl FnMut(&R) -> Option<S>) -> Tablet<S> {
+        let replicas = self.replicas.iter().filter_map(other).collect();
+        Tablet { first: self.first, last: self.last, replicas }
+    }
 }
 
-impl TabletMap {
+/// The tablets of a table, as far as they are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TabletMap<R = Replica> {
+    /// Ascending, none overlaps another.
+    tablets: Vec<Tablet<R>>,
+}
+
+impl<R> Default for TabletMap<R> {
+    fn default() -> Self {
+        Self { tablets: Vec::new() }
+    }
+}
+
+impl<R> TabletMap<R> {
     /// Of all tablets of a table, by their last tokens: each begins behind the one before it, the
     /// first one with the least token.
     #[must_use]
-    pub fn of_all(mut ends: Vec<(i64, Vec<Replica>)>) -> Self {
+    pub fn of_all(mut ends: Vec<(i64, Vec<R>)>) -> Self {
         ends.sort_by_key(|(last, _)| *last);
         ends.dedup_by_key(|(last, _)| *last);
         let mut first = i64::MIN;
@@ -158,21 +173,27 @@ impl TabletMap {
 
     /// In the ring's order.
     #[must_use]
-    pub fn tablets(&self) -> &[Tablet] {
+    pub fn tablets(&self) -> &[Tablet<R>] {
         &self.tablets
+    }
+
+    /// The same with the replicas of each as `other` has them; see [`Tablet::with`].
+    #[must_use]
+    pub fn with<S>(&self, mut other: impl FnMut(&R) -> Option<S>) -> TabletMap<S> {
+        TabletMap { tablets: self.tablets.iter().map(|tablet| tablet.with(&mut other)).collect() }
     }
 
     /// The tablet that `token` is in, if it is known. Of all tokens the least one is in none: no
     /// key has it.
     #[inline]
     #[must_use]
-    pub fn of(&self, token: i64) -> Option<&Tablet> {
+    pub fn of(&self, token: i64) -> Option<&Tablet<R>> {
         let at = self.tablets.partition_point(|tablet| tablet.last < token);
         self.tablets.get(at).filter(|tablet| tablet.first < token)
     }
 
     /// Learns of a tablet: it takes the place of all that it overlaps.
-    pub fn learn(&mut self, tablet: Tablet) {
+    pub fn learn(&mut self, tablet: Tablet<R>) {
         let from = self.tablets.partition_point(|known| known.last <= tablet.first);
         let to = self.tablets.partition_point(|known| known.first < tablet.last);
         self.tablets.splice(from..to.max(from), [tablet]);

@@ -101,6 +101,7 @@ pub(crate) fn drive(
         load,
         databases: vec![Arc::new(Roster::new(vec![address], None))],
         credentials: None,
+        by_shard: true,
         connections: drive::connections(2, workers),
         cpus: vec![CpuId(0); workers],
         seed: 7,
