@@ -18,14 +18,14 @@ pub(crate) enum Route {
     Any,
     Ring(Router),
     /// On hosts with shards.
-    Shards(Box<ShardRouter>),
+    Shards(ShardRouter),
 }
 
 impl Route {
     /// Among these hosts; workers begin at turns of their own.
     pub(crate) fn to(hosts: &Hosts, worker: usize) -> Self {
         match (&hosts.shards, &hosts.ring) {
-            (Some(shards), _) => Self::Shards(Box::new(ShardRouter::new(shards, hosts, worker))),
+            (Some(shards), _) => Self::Shards(ShardRouter::new(shards, hosts, worker)),
             (None, Some(ring)) => Self::Ring(Router::new(ring.clone(), worker)),
             (None, None) => Self::Any,
         }

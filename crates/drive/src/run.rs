@@ -257,11 +257,7 @@ pub fn run<W: Witness + 'static>(
 ) -> Result<(Driven, Vec<W>), DriveError> {
     let workers = witnesses.len();
     let setup = Arc::new(setup(drive));
-    let parts: Vec<usize> = setup
-        .operations
-        .iter()
-        .map(|o| if o.steps.len() > 1 { o.steps.len() } else { 0 })
-        .collect();
+    let parts = parts(&setup.operations);
     let (worker_ends, recorder_ends, intervals) = exchange(workers, &parts);
     let published: Vec<_> = (0..drive.databases.len())
         .map(|one| Inserts::shared(&drive.inserted_in(one, workers)))
@@ -321,6 +317,11 @@ pub fn run<W: Witness + 'static>(
     let mut driven = driven?;
     driven.shards = merged(&loads);
     Ok((driven, witnesses))
+}
+
+/// By operation: the steps that are recorded apart; none of an operation that has one.
+fn parts(operations: &[Operation]) -> Vec<usize> {
+    operations.iter().map(|o| if o.steps.len() > 1 { o.steps.len() } else { 0 }).collect()
 }
 
 /// Waits until every worker is connected; passes the caller's wish to stop on to them meanwhile.

@@ -10,6 +10,7 @@
 use crate::connection::{Connection, State};
 use crate::roster::Hosts;
 use crate::router::Router;
+use std::net::SocketAddr;
 use units::clock;
 use wire::murmur3;
 use wire::shards::{Offer, Sharding};
@@ -32,8 +33,8 @@ pub struct Shards {
 /// The operations that went to a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShardLoad {
-    /// Index of the host.
-    pub host: usize,
+    /// The host.
+    pub host: SocketAddr,
     /// Which of its shards.
     pub shard: u16,
     /// Requests of the window that were meant for it.
@@ -99,6 +100,7 @@ const NONE: u16 = u16::MAX;
 /// What a worker knows of a host.
 #[derive(Debug)]
 struct Host {
+    address: SocketAddr,
     /// None of a host without shards: it counts as one.
     sharding: Option<Sharding>,
     /// By shard: a connection that is ready, or [`NONE`].
@@ -142,7 +144,8 @@ impl ShardRouter {
             let sharding = offer.map(|offer| offer.sharding);
             let count = sharding.map_or(1, |sharding| usize::from(sharding.shards()));
             let (connections, counts) = (vec![NONE; count], vec![[0; 2]; count]);
-            self.hosts.push(Host { sharding, connections, counts });
+            let address = hosts.addresses[host];
+            self.hosts.push(Host { address, sharding, connections, counts });
         }
         self.ids = match &hosts.ring {
             Some(ring) => ring.hosts.iter().map(|host| host.host_id).collect(),
@@ -221,10 +224,10 @@ impl ShardRouter {
 
     /// What was counted, of hosts with shards.
     pub(crate) fn loads(&self) -> impl Iterator<Item = ShardLoad> + '_ {
-        let sharded = self.hosts.iter().enumerate().filter(|(_, one)| one.sharding.is_some());
-        sharded.flat_map(|(host, one)| {
+        let sharded = self.hosts.iter().filter(|host| host.sharding.is_some());
+        sharded.flat_map(|one| {
             let load = move |(shard, &[requests, astray]): (usize, &[u64; 2])| ShardLoad {
-                host,
+                host: one.address,
                 shard: shard as u16,
                 requests,
                 astray,

@@ -7,10 +7,11 @@ mod rig;
 
 use drive::{Amount, Control, Drive, Encoder, Offering, Roster, Shards, Unwitnessed};
 use rig::{closed, control, drive, ok, plan, run, table};
+use std::io::{Read, Write};
 use std::sync::Arc;
 use target::{Config, Handle, Scylla, Server, Storage};
 use units::Nanos;
-use wire::cql::Consistency;
+use wire::cql::{Consistency, HEADER_SIZE, Header, Opcode, put};
 use wire::shards::Sharding;
 
 const SHARDS: u16 = 4;
@@ -78,7 +79,7 @@ fn every_request_goes_to_its_shard() {
         // What we say of it is what the target has counted.
         let mut said = vec![0; usize::from(SHARDS)];
         for load in &driven.shards {
-            assert_eq!((load.host, load.astray), (0, 0));
+            assert_eq!((load.host, load.astray), (target.local_addr(), 0));
             said[usize::from(load.shard)] += load.requests as i64;
         }
         assert_eq!(said, counted.iter().map(|(requests, _)| *requests).collect::<Vec<_>>());
@@ -148,4 +149,49 @@ fn a_host_without_shards_says_so() {
     let mut hosts = [Control::connect(target.local_addr(), rig::SECOND).unwrap()];
     let offering = Offering::of(&mut hosts, &table()).unwrap();
     assert!(offering.shards.is_none() && offering.unread.is_empty());
+}
+
+/// A host that is ready for everybody and offers this to whoever asks.
+fn offering(options: &[(&str, &[&str])]) -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut supported = Vec::new();
+    put::string_multimap(&mut supported, options);
+    std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut head = [0; HEADER_SIZE];
+        while socket.read_exact(&mut head).is_ok() {
+            let header = Header::decode(&head).unwrap().unwrap();
+            socket.read_exact(&mut vec![0; header.body_size]).unwrap();
+            let (opcode, body) = match header.opcode == Opcode::Options as u8 {
+                true => (Opcode::Supported, &supported[..]),
+                false => (Opcode::Ready, &[][..]),
+            };
+            let mut frame = Vec::new();
+            Header::response(header.stream, opcode).frame(&mut frame, |out| out.extend(body));
+            socket.write_all(&frame).unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn what_makes_no_sense_is_told_and_not_routed_by() {
+    for (shards, shard, why) in [
+        ("0", "0", "a number from 1 to 65535"),
+        ("99999999999999999999", "0", "a number from 1 to 65535"),
+        ("4", "4", "below SCYLLA_NR_SHARDS"),
+        ("four", "0", "a number from 1 to 65535"),
+    ] {
+        let address = offering(&[
+            ("SCYLLA_NR_SHARDS", &[shards]),
+            ("SCYLLA_SHARD", &[shard]),
+            ("SCYLLA_SHARDING_IGNORE_MSB", &["12"]),
+        ]);
+        let mut hosts = [Control::connect(address, rig::SECOND).unwrap()];
+        let offering = Offering::of(&mut hosts, &table()).unwrap();
+        assert!(offering.shards.is_none());
+        let [told] = &offering.unread[..] else { panic!("{offering:?}") };
+        assert!(told.contains(why), "{told}");
+    }
 }

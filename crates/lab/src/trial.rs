@@ -23,6 +23,7 @@ use crate::repeats::{self, Done};
 use crate::ring_watch;
 use crate::scripted::Scripted;
 use crate::settle::{self, Gate};
+use crate::sharded;
 use analyze::figures;
 use drive::{
     Arrivals, Drive, DriveError, Driven, Ended, Engine, Levels, Load, TableName, Unwitnessed, Wait,
@@ -485,7 +486,8 @@ impl<'a> Running<'a> {
                 .map(|(driven, _)| (driven, Vec::new())),
             all => drive::run(&drive, Kept::of(all, workers), &mut recording, halt),
         };
-        let (recorded, host) = recording.finish()?;
+        let shards = driven.as_ref().map_or(&[][..], |(driven, _)| &driven.shards);
+        let (recorded, host) = recording.finish(shards)?;
         let (driven, kept) = driven?;
         self.kept = kept;
         Ok((driven, recorded, host))
@@ -533,6 +535,7 @@ impl<'a> Running<'a> {
             latency_us: figures.latency_us,
             client: client_cost(driven, figures.ops),
             caveats,
+            shards: sharded::balance(driven),
             repeats: None,
             run: self.run_dir.path().display().to_string(),
         };
