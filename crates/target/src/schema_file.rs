@@ -4,7 +4,7 @@
 //! a table has, behind tabs, its id, the number of its rows' place, the ids of its columns, and the
 //! statement that makes it; that of a keyspace its statement alone.
 
-use crate::catalog::{Role, Schema, Table};
+use crate::catalog::{Keyspace, Role, Schema, Table};
 use crate::cql::ast::Statement;
 use crate::cql::{self, identifier};
 use crate::ddl::{self, Kept};
@@ -23,15 +23,7 @@ pub(crate) fn text(schema: &Schema) -> String {
         if system::KEYSPACES.contains(&name.as_str()) {
             continue;
         }
-        let (replication, durable) = (quoted_map(&keyspace.replication), keyspace.durable_writes);
-        let mut create = format!(
-            "CREATE KEYSPACE {} WITH replication = {replication} AND durable_writes = {durable}",
-            identifier(name)
-        );
-        if let Some(count) = keyspace.tablets {
-            let _ = write!(create, " AND tablets = {{'enabled': true, 'initial': {count}}}");
-        }
-        line(&mut text, &["keyspace", &create]);
+        line(&mut text, &["keyspace", &create_keyspace(name, keyspace)]);
         for table in keyspace.tables.values() {
             let Some(lsm) = table.store.lsm() else { continue };
             let cells =
@@ -72,8 +64,22 @@ fn unescape(word: &str) -> Option<String> {
     Some(text)
 }
 
+/// The statement that makes a keyspace as it is now.
+pub(crate) fn create_keyspace(name: &str, keyspace: &Keyspace) -> String {
+    let (replication, durable) = (quoted_map(&keyspace.replication), keyspace.durable_writes);
+    let mut text = format!(
+        "CREATE KEYSPACE {} WITH replication = {replication} AND durable_writes = {durable}",
+        identifier(name)
+    );
+    if let Some(count) = keyspace.tablets {
+        // Writing to a string does not fail.
+        let _ = write!(text, " AND tablets = {{'enabled': true, 'initial': {count}}}");
+    }
+    text
+}
+
 /// The statement that makes a table as it is now.
-fn create_table(table: &Table) -> String {
+pub(crate) fn create_table(table: &Table) -> String {
     let mut text =
         format!("CREATE TABLE {}.{} (", identifier(&table.keyspace), identifier(&table.name));
     for column in &table.columns {
