@@ -10,8 +10,10 @@ use wire::cql::framing::Outgoing;
 use wire::cql::request::{Batch, BatchKind, BatchStatement, PreparedRef, QueryParameters, Request};
 use wire::cql::response::{Column, Metadata, Prepared, put_error, put_prepared};
 use wire::cql::{
-    ColumnType, Compression, Consistency, ErrorCode, Header, Opcode, Protocol, Value, put,
+    ColumnType, Compression, Consistency, ErrorCode, Header, Opcode, Protocol, Value, flags, put,
 };
+use wire::shards::keys;
+use wire::tablets::{Tablet, encode_replicas};
 
 fn main() -> std::io::Result<()> {
     for (target, seeds) in [
@@ -20,6 +22,7 @@ fn main() -> std::io::Result<()> {
         ("hlog", logs()),
         ("profile", profiles()),
         ("session", sessions()),
+        ("tablets", tablets()),
     ] {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
         std::fs::create_dir_all(&dir)?;
@@ -28,6 +31,35 @@ fn main() -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn tablets() -> Vec<(&'static str, Vec<u8>)> {
+    let tablet = |first, last| Tablet { first, last, replicas: vec![([7; 16], 3)] };
+    let mut answer = Vec::new();
+    let mut header = Header::response(1, Opcode::Result);
+    header.flags = flags::CUSTOM_PAYLOAD;
+    header.frame(&mut answer, |out| {
+        tablet(i64::MIN, 0).put_payload(out);
+        put::i32(out, 1);
+    });
+    let mut options = Vec::new();
+    let values: [(&str, &[&str]); 5] = [
+        (keys::SHARD, &["1"]),
+        (keys::SHARDS, &["4"]),
+        (keys::IGNORE_MSB, &["12"]),
+        (keys::PORT, &["19042"]),
+        (keys::TABLETS, &[""]),
+    ];
+    put::string_multimap(&mut options, &values);
+    let mut many = tablet(0, 9).encode();
+    many.extend(tablet(5, 20).encode());
+    vec![
+        ("tablet", tablet(-5, 5).encode()),
+        ("replicas", encode_replicas(&[([1; 16], 0), ([2; 16], 7)])),
+        ("answer", answer),
+        ("supported", options),
+        ("overlapping", many),
+    ]
 }
 
 fn frames() -> Vec<(&'static str, Vec<u8>)> {

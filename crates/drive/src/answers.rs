@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use units::Nanos;
 use wire::cql::request::Request;
 use wire::cql::response::{Reply, Response, classify};
-use wire::cql::{ErrorCode, HEADER_SIZE, Header};
+use wire::cql::{ErrorCode, HEADER_SIZE, Header, flags};
 
 /// Keeps the first error's text, for whoever has to find out why.
 #[cold]
@@ -165,6 +165,9 @@ impl<W: Witness> Taker<'_, W> {
             rest = behind;
             match streams.answered(header.stream) {
                 Answered::Slot(slot) => {
+                    if header.flags & flags::CUSTOM_PAYLOAD != 0 {
+                        operations.hear(&header, body);
+                    }
                     let asked = operations.slots.get_mut(slot);
                     match judge(setup, roster, asked, &header, body, key) {
                         Some(outcome) => operations.attempted(slot, at, outcome),
@@ -193,7 +196,11 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     /// receive.
     pub(crate) fn receive(&mut self, index: u16, at: Nanos) {
         loop {
-            match self.take_answers(index, at) {
+            let pause = self.take_answers(index, at);
+            if !self.operations.told.is_empty() {
+                self.learn_tablets();
+            }
+            match pause {
                 Pause::Empty => return,
                 Pause::Starting => self.on_started(index, at),
                 Pause::Unprepared(slot) => self.prepare_again(slot, index, at),

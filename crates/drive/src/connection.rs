@@ -1,8 +1,10 @@
 //! One connection of a worker: its state, its stream ids, and what is encoded but not yet offered.
 
 use crate::framed::Framed;
+use crate::sharded::Want;
 use crate::streams::Streams;
-use ring::ConnectionId;
+use ring::{ConnectionId, Ring};
+use std::io;
 use std::net::SocketAddr;
 use units::Nanos;
 
@@ -29,6 +31,10 @@ pub(crate) struct Connection {
     /// Meaningless while [`State::Down`].
     pub(crate) id: ConnectionId,
     pub(crate) state: State,
+    /// None to a host without shards.
+    pub(crate) want: Option<Want>,
+    /// The shard that it came to, as the host says.
+    pub(crate) shard: Option<u16>,
     pub(crate) streams: Streams,
     /// None as long as frames stand on the wire as they are.
     pub(crate) framed: Option<Box<Framed>>,
@@ -50,12 +56,35 @@ impl Connection {
             address,
             id: ConnectionId(u32::MAX),
             state: State::Down(Nanos::ZERO),
+            want: None,
+            shard: None,
             streams: Streams::new(),
             framed: None,
             unoffered: Vec::with_capacity(in_flight_max),
             dirty: false,
             failures: 0,
         }
+    }
+
+    /// Begins to connect: to the shard that is wanted, where a port of ours can choose it.
+    ///
+    /// # Errors
+    /// What the kernel says at once.
+    pub(crate) fn dial<R: Ring>(&mut self, ring: &mut R) -> io::Result<()> {
+        if let Some((port, mut own)) = self.want.and_then(|want| want.by_port()) {
+            let address = SocketAddr::new(self.address.ip(), port);
+            let begun = own.find_map(|port| ring.connect_from(Some(port), address).ok());
+            if let Some(id) = begun {
+                self.id = id;
+                return Ok(());
+            }
+            // All of them are taken.
+            if let Some(want) = &mut self.want {
+                want.failed();
+            }
+        }
+        self.id = ring.connect(self.address)?;
+        Ok(())
     }
 
     pub(crate) fn ready(&mut self) {
@@ -74,6 +103,7 @@ impl Connection {
         self.failures += 1;
         self.streams.clear();
         self.framed = None;
+        self.shard = None;
         self.unoffered.clear();
         self.dirty = false;
     }

@@ -22,6 +22,7 @@ use wire::cql::framing::{FramingError, Incoming, Outgoing};
 use wire::cql::request::{QueryParameters, Request};
 use wire::cql::response::{Prepared, Response};
 use wire::cql::{Consistency, DecodeError, ErrorCode, HEADER_SIZE, Header, Protocol, RESPONSE};
+use wire::shards::{Offer, ShardError};
 
 /// An answer to the control connection is never longer than this, in bytes.
 const ANSWER_SIZE_MAX: usize = 16 << 20;
@@ -149,7 +150,7 @@ impl Control {
         let stop = stop.clone();
         let stream = Stream::new(socket, address, access.tls.as_ref()).map_err(unreachable)?;
         let mut control = Self { address, timeout, stream, stop, protocol, framed: None };
-        let mut frame = handshake::startup(protocol);
+        let mut frame = handshake::startup(protocol, false);
         // STARTUP and the password; whoever asks for more than that is not let have it.
         for _ in 0..2 {
             let answered = control.exchange(&frame);
@@ -164,6 +165,10 @@ impl Control {
             match handshake::next(protocol, &header, &body, access.credentials.as_ref()) {
                 Ok(Next::Ready) => return Ok(control),
                 Ok(Next::Send(answer)) => frame = answer,
+                Ok(Next::Offered(_)) => {
+                    let reason = "its answer to STARTUP is no answer to that".to_owned();
+                    return Err(ControlError::NotCql { address, reason });
+                }
                 Err(Refusal::Other(reason)) => {
                     return Err(ControlError::NotCql { address, reason });
                 }
@@ -218,6 +223,20 @@ impl Control {
         match self.decode(&header, &body)? {
             Response::Prepared(prepared) => Ok(prepared),
             Response::Error { code, message, .. } => Err(self.refused(text, code, message)),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// What the host says of its shards; None when it has none. Inside the outer result: that it
+    /// says what nobody can route by.
+    ///
+    /// # Errors
+    /// As for [`Self::query`].
+    pub fn offer(&mut self) -> Result<Result<Option<Offer>, ShardError>, ControlError> {
+        let (header, body) = self.ask(&Request::Options)?;
+        match self.decode(&header, &body)? {
+            Response::Supported(options) => Ok(Offer::read(&options)),
+            Response::Error { code, message, .. } => Err(self.refused("OPTIONS", code, message)),
             other => Err(self.unexpected(&other)),
         }
     }

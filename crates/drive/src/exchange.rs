@@ -34,6 +34,10 @@ pub struct WorkerUsage {
     pub full_streams: u64,
     /// Connections lost.
     pub connections_lost: u64,
+    /// Tablets that answers have told of.
+    pub tablets: u64,
+    /// Payloads of answers that were no tablet.
+    pub tablets_unread: u64,
     /// Statements that a host had forgotten and that were prepared there again.
     pub prepares: u64,
     /// Those that failed, or came under another id.

@@ -10,6 +10,7 @@ use units::Credentials;
 use wire::cql::request::Request;
 use wire::cql::response::Response;
 use wire::cql::{Compression, ErrorCode, Header, Protocol, RESPONSE};
+use wire::shards::{Offer, keys};
 
 /// The error code of a refused password.
 const BAD_CREDENTIALS: ErrorCode = ErrorCode(0x0100);
@@ -21,6 +22,8 @@ pub(crate) enum Next {
     Ready,
     /// This frame is sent, and the target answers again.
     Send(Vec<u8>),
+    /// It was asked what it offers; None when that is no shards, or nonsense.
+    Offered(Option<Offer>),
 }
 
 /// Why a target does not let a connection begin. The cure is in the text, the password is not.
@@ -50,9 +53,16 @@ pub enum Refusal {
     Other(String),
 }
 
-/// The first frame; connections of the data plane register for nothing.
-pub(crate) fn startup(protocol: Protocol) -> Vec<u8> {
+/// Asks what the host offers; goes before STARTUP, where it may have shards.
+pub(crate) fn options(protocol: Protocol) -> Vec<u8> {
+    frame(protocol, &Request::Options)
+}
+
+/// The first frame; connections of the data plane register for nothing. `tablets`: we want to be
+/// told of them.
+pub(crate) fn startup(protocol: Protocol, tablets: bool) -> Vec<u8> {
     let mut options = vec![("CQL_VERSION", "3.0.0"), ("DRIVER_NAME", "wideload")];
+    options.extend(tablets.then_some((keys::TABLETS, "")));
     match protocol.compression() {
         Compression::None => {}
         compression => options.push(("COMPRESSION", compression.name())),
@@ -85,6 +95,10 @@ pub(crate) fn next(
         }
         _ if other_version => Err(unspoken(format!("it answers in version {version}"))),
         (Response::Ready | Response::AuthSuccess, _) => Ok(Next::Ready),
+        // What makes no sense was told where the run was prepared.
+        (Response::Supported(options), _) => {
+            Ok(Next::Offered(Offer::read(&options).ok().flatten()))
+        }
         (Response::Authenticate(_), Some(who)) => {
             let token = ["", &who.user, who.password.expose()].join("\0");
             Ok(Next::Send(frame(protocol, &Request::AuthResponse(Some(token.as_bytes())))))

@@ -2,9 +2,10 @@
 
 use crate::connection::{Connection, State};
 use crate::framed::Framed;
-use crate::handshake::{self, Next, Refusal, startup};
+use crate::handshake::{self, Next, Refusal, options, startup};
 use crate::roster::Hosts;
-use crate::router::Router;
+use crate::router::Route;
+use crate::sharded::Want;
 use crate::tally::Witness;
 use crate::worker::Worker;
 use record::Outcome;
@@ -12,17 +13,22 @@ use ring::tls;
 use ring::{ConnectionId, Event, Ring, Unavailable};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::{Credentials, Nanos, clock};
 use wire::cql::framing::FramingError;
 use wire::cql::{DecodeError, HEADER_SIZE, Header, Protocol};
+use wire::shards::Offer;
 
 /// How long a request to stop may go unseen while connecting.
 const STOP_SEEN_MAX: Nanos = Nanos::from_millis(100);
 
 /// How long a connection may take to be established and to answer STARTUP while the run goes on.
 const ESTABLISH_MAX: Nanos = Nanos::from_secs(5);
+
+/// How long the port where we choose the shard may be silent before the other one is tried.
+const CHOICE_MAX: Nanos = Nanos::from_secs(2);
 
 /// Why a worker's connections could not be set up. The cure is in the text.
 #[derive(Debug, Error)]
@@ -90,6 +96,8 @@ pub(crate) struct Introduction<'a> {
 enum Failure {
     Refused(Refusal),
     Broken(io::Error),
+    /// It came to another shard than the one that was chosen.
+    Elsewhere,
 }
 
 impl From<FramingError> for Failure {
@@ -125,11 +133,14 @@ fn introduce<R: Ring>(
         Some(framed) => framed.take(ring, id, size),
         None => {
             ring.consume(id, size);
-            connection.framed = Framed::of(protocol, ring.filling(id).space_left());
+            if !matches!(next, Next::Offered(_)) {
+                connection.framed = Framed::of(protocol, ring.filling(id).space_left());
+            }
         }
     }
     match (next, &mut connection.framed) {
         (Next::Ready, _) => connection.ready(),
+        (Next::Offered(offer), _) => return begin_at(ring, connection, who, offer),
         (Next::Send(frame), Some(framed)) => {
             framed.pending.append(|out| out.extend_from_slice(&frame));
             framed.offer(ring, id);
@@ -143,12 +154,78 @@ fn introduce<R: Ring>(
     Ok(())
 }
 
+/// The first frame of a connection: on a host with shards it is asked which one this is.
+fn hello(connection: &Connection, protocol: Protocol) -> Vec<u8> {
+    match connection.want {
+        Some(_) => options(protocol),
+        None => startup(protocol, false),
+    }
+}
+
+/// The host has said which shard the connection came to: goes on with STARTUP, unless a port of
+/// ours should have chosen another one.
+fn begin_at<R: Ring>(
+    ring: &mut R,
+    connection: &mut Connection,
+    who: Introduction<'_>,
+    offer: Option<Offer>,
+) -> Result<(), Failure> {
+    let (Some(want), None) = (&mut connection.want, connection.shard) else {
+        let text = "it says what it offers without being asked";
+        return Err(Failure::Refused(Refusal::Other(text.to_owned())));
+    };
+    if let Some(offer) = offer {
+        if !want.came_to(offer.shard) {
+            return Err(Failure::Elsewhere);
+        }
+        connection.shard = Some(offer.shard);
+    }
+    let startup = startup(who.protocol, want.offer.tablets);
+    ring.filling(connection.id).append(|out| out.extend_from_slice(&startup));
+    ring.flush(connection.id).map(drop).map_err(Failure::Broken)
+}
+
+/// Begins to connect for the first time, or again because the way before did not work.
+fn dial<R: Ring>(
+    ring: &mut R,
+    connection: &mut Connection,
+    number: usize,
+    owners: &mut Vec<u16>,
+    deadline: Nanos,
+) -> io::Result<()> {
+    connection.dial(ring)?;
+    let chooses = connection.want.is_some_and(|want| want.by_port().is_some());
+    let patience = if chooses { deadline.min(clock::now() + CHOICE_MAX) } else { deadline };
+    connection.state = State::Connecting(patience);
+    owned(owners, connection.id, number);
+    Ok(())
+}
+
+/// Closes a connection that cannot be had this way, and tries the other one; false when there is
+/// none.
+fn dial_otherwise<R: Ring>(
+    ring: &mut R,
+    connection: &mut Connection,
+    number: usize,
+    owners: &mut Vec<u16>,
+    deadline: Nanos,
+) -> io::Result<bool> {
+    let other = connection.want.as_mut().is_some_and(Want::failed);
+    if other {
+        ring.close(connection.id);
+        owners[connection.id.index()] = u16::MAX;
+        connection.shard = None;
+        dial(ring, connection, number, owners, deadline)?;
+    }
+    Ok(other)
+}
+
 /// Opens `own` connections to each host that has not left, and waits until they are ready. Returns
 /// all, host by host, and the table from [`ConnectionId`] to their index.
 pub(crate) fn establish<R: Ring>(
     ring: &mut R,
     hosts: &Hosts,
-    own: usize,
+    (own, first_own): (usize, usize),
     in_flight_max: usize,
     timeout: Nanos,
     who: Introduction<'_>,
@@ -157,9 +234,10 @@ pub(crate) fn establish<R: Ring>(
     let deadline = clock::now() + timeout;
     let (mut connections, mut owners) = (Vec::new(), Vec::new());
     let each = hosts.addresses.iter().zip(&hosts.left);
-    let each = each.flat_map(|host| std::iter::repeat_n(host, own));
-    for (number, (&address, &left)) in each.enumerate() {
+    let each = each.enumerate().flat_map(|host| (0..own).map(move |i| (host, first_own + i)));
+    for (number, ((host, (&address, &left)), place)) in each.enumerate() {
         let mut connection = Connection::new(address, in_flight_max);
+        connection.want = hosts.shards.as_ref().and_then(|shards| shards.want(host, place));
         let failed = |source| LinkError::failed(address, number, source);
         if stop.load(Ordering::Relaxed) {
             return Err(LinkError::Interrupted);
@@ -167,9 +245,7 @@ pub(crate) fn establish<R: Ring>(
         if left {
             connection.state = State::Gone;
         } else {
-            connection.id = ring.connect(address).map_err(failed)?;
-            connection.state = State::Connecting(deadline);
-            owned(&mut owners, connection.id, number);
+            dial(ring, &mut connection, number, &mut owners, deadline).map_err(failed)?;
         }
         connections.push(connection);
     }
@@ -189,7 +265,15 @@ pub(crate) fn establish<R: Ring>(
         }
         ring.wait(Some(deadline.min(clock::now() + STOP_SEEN_MAX)), &mut events)?;
         for event in events.drain(..) {
-            establish_one(ring, &mut connections, &owners, event, deadline, who)?;
+            establish_one(ring, &mut connections, &mut owners, event, deadline, who)?;
+        }
+        let now = clock::now();
+        for (number, connection) in connections.iter_mut().enumerate() {
+            if matches!(connection.state, State::Connecting(at) if now >= at && at < deadline) {
+                let (address, owners) = (connection.address, &mut owners);
+                dial_otherwise(ring, connection, number, owners, deadline)
+                    .map_err(|source| LinkError::Failed { address, number, source })?;
+            }
         }
     }
 }
@@ -197,7 +281,7 @@ pub(crate) fn establish<R: Ring>(
 fn establish_one<R: Ring>(
     ring: &mut R,
     connections: &mut [Connection],
-    owners: &[u16],
+    owners: &mut Vec<u16>,
     event: Event,
     deadline: Nanos,
     who: Introduction<'_>,
@@ -207,25 +291,35 @@ fn establish_one<R: Ring>(
     | Event::Writable { connection: id }
     | Event::Closed { connection: id, .. }
     | Event::Accepted { connection: id, .. }) = event;
-    let number = usize::from(owners[id.index()]);
-    let connection = &mut connections[number];
+    let number = owners.get(id.index()).map_or(usize::MAX, |owner| usize::from(*owner));
+    // None: it was closed, and another one took its place.
+    let Some(connection) = connections.get_mut(number) else { return Ok(()) };
     let address = connection.address;
     let failed = |source| LinkError::failed(address, number, source);
     match event {
         Event::Connected { .. } => {
-            ring.filling(id).append(|out| out.extend_from_slice(&startup(who.protocol)));
+            let hello = hello(connection, who.protocol);
+            ring.filling(id).append(|out| out.extend_from_slice(&hello));
             ring.flush(id).map_err(failed)?;
             connection.state = State::Starting(deadline);
         }
-        Event::Received { .. } => {
-            introduce(ring, connection, who).map_err(|failure| match failure {
-                Failure::Refused(refusal) => LinkError::Refused { address, number, refusal },
-                Failure::Broken(source) => failed(source),
-            })?;
-        }
+        Event::Received { .. } => match introduce(ring, connection, who) {
+            Ok(()) => {}
+            Err(Failure::Refused(refusal)) => {
+                return Err(LinkError::Refused { address, number, refusal });
+            }
+            Err(Failure::Broken(source)) => return Err(failed(source)),
+            Err(Failure::Elsewhere) => {
+                ring.close(id);
+                owners[id.index()] = u16::MAX;
+                dial(ring, connection, number, owners, deadline).map_err(failed)?;
+            }
+        },
         Event::Closed { error, .. } => {
-            let closed = || io::Error::other("the target closed it");
-            return Err(failed(error.unwrap_or_else(closed)));
+            if !dial_otherwise(ring, connection, number, owners, deadline).map_err(failed)? {
+                let closed = || io::Error::other("the target closed it");
+                return Err(failed(error.unwrap_or_else(closed)));
+            }
         }
         Event::Writable { .. } | Event::Accepted { .. } => {}
     }
@@ -233,12 +327,12 @@ fn establish_one<R: Ring>(
 }
 
 impl<R: Ring, W: Witness> Worker<R, W> {
-    /// The socket is connected: says STARTUP.
+    /// The socket is connected: says the first frame.
     pub(crate) fn start(&mut self, index: u16) {
         let connection = &mut self.connections[usize::from(index)];
         connection.state = State::Starting(clock::now() + ESTABLISH_MAX);
-        let startup = startup(self.setup.encoder.protocol());
-        self.ring.filling(connection.id).append(|out| out.extend_from_slice(&startup));
+        let hello = hello(connection, self.setup.encoder.protocol());
+        self.ring.filling(connection.id).append(|out| out.extend_from_slice(&hello));
         if self.ring.flush(connection.id).is_err() {
             self.lost(index, clock::now());
         }
@@ -253,6 +347,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         match introduce(&mut self.ring, connection, who) {
             Ok(()) if connection.state == State::Ready => {
                 self.ready_per_host[usize::from(index / self.connections_per_host)] += 1;
+                self.tell_shards(index);
             }
             Ok(()) => {}
             Err(_) => self.lost(index, at),
@@ -276,9 +371,15 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         if connection.state == State::Ready {
             self.operations.tally.usage.connections_lost += 1;
             self.ready_per_host[usize::from(index / self.connections_per_host)] -= 1;
+        } else if let (State::Connecting(_) | State::Starting(_), Some(want)) =
+            (connection.state, &mut connection.want)
+        {
+            // Whether there is another way or not: that is what comes next.
+            want.failed();
         }
         let slots: Vec<u32> = connection.streams.slots().collect();
         connection.down(now);
+        self.tell_shards(index);
         for slot in slots {
             if self.operations.slots.get(slot).sent == Nanos::ZERO {
                 self.operations.resend.push_back(slot);
@@ -293,11 +394,10 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         for index in 0..self.connections.len() {
             let connection = &mut self.connections[index];
             match connection.state {
-                State::Down(at) if now >= at => match self.ring.connect(connection.address) {
-                    Ok(id) => {
-                        connection.id = id;
+                State::Down(at) if now >= at => match connection.dial(&mut self.ring) {
+                    Ok(()) => {
                         connection.state = State::Connecting(now + ESTABLISH_MAX);
-                        owned(&mut self.owners, id, index);
+                        owned(&mut self.owners, connection.id, index);
                     }
                     Err(_) => {
                         connection.down(now);
@@ -342,11 +442,49 @@ impl<R: Ring, W: Witness> Worker<R, W> {
                 }
             }
         }
-        match (&mut self.router, &hosts.ring) {
-            (Some(router), Some(ring)) => router.follow(ring.clone()),
-            (router, ring) => {
-                *router = ring.clone().map(|ring| Router::new(ring, usize::from(self.turn)));
+        match (&mut self.route, &hosts.ring, &hosts.shards) {
+            (Route::Shards(router), _, Some(shards)) => {
+                router.follow(shards, &hosts);
+                self.meet_shards();
             }
+            (Route::Ring(router), Some(ring), _) => router.follow(ring.clone()),
+            (route, ..) => *route = Route::to(&hosts, usize::from(self.turn)),
+        }
+    }
+
+    /// The router learns of all connections that are established.
+    pub(crate) fn meet_shards(&mut self) {
+        for host in 0..self.ready_per_host.len() {
+            self.tell_shards(host as u16 * self.connections_per_host);
+        }
+    }
+
+    /// Says what went to each shard, at the end.
+    pub(crate) fn tell_loads(&self) {
+        if let Route::Shards(router) = &self.route {
+            let mut loads = self.setup.loads.lock().unwrap_or_else(PoisonError::into_inner);
+            loads.extend(router.loads());
+        }
+    }
+
+    /// Learns where tablets are, as answers have told.
+    #[cold]
+    pub(crate) fn learn_tablets(&mut self) {
+        for tablet in self.operations.told.drain(..) {
+            self.operations.tally.usage.tablets += 1;
+            if let Route::Shards(router) = &mut self.route {
+                router.learn(tablet);
+            }
+        }
+    }
+
+    /// A connection has come or gone: the one who routes by shards learns what there is.
+    fn tell_shards(&mut self, index: u16) {
+        if let Route::Shards(router) = &mut self.route {
+            let own = usize::from(self.connections_per_host);
+            let host = usize::from(index) / own;
+            let first = host * own;
+            router.connected(host, first, &self.connections[first..first + own]);
         }
     }
 
@@ -357,6 +495,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             State::Ready => {
                 connection.state = State::Leaving;
                 self.ready_per_host[usize::from(index / self.connections_per_host)] -= 1;
+                self.tell_shards(index);
             }
             State::Connecting(_) | State::Starting(_) => {
                 connection.state = State::Leaving;

@@ -11,6 +11,8 @@ use record::Outcome;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use units::Nanos;
+use wire::cql::Header;
+use wire::tablets::Tablet;
 use workload::Draw;
 
 /// All that an operation needs beside a connection.
@@ -27,6 +29,8 @@ pub(crate) struct Operations<W: Witness> {
     /// Operations whose next attempt waits for its pause to end. All pauses are equal, so the
     /// first is due first.
     pub(crate) paused: VecDeque<(Nanos, u32)>,
+    /// Tablets that answers have told of, not learnt yet.
+    pub(crate) told: Vec<Tablet>,
 }
 
 impl<W: Witness> Operations<W> {
@@ -48,6 +52,17 @@ impl<W: Witness> Operations<W> {
             inserts,
             resend: VecDeque::with_capacity(in_flight_max),
             paused: VecDeque::with_capacity(in_flight_max),
+            told: Vec::new(),
+        }
+    }
+
+    /// An answer has a payload.
+    #[cold]
+    pub(crate) fn hear(&mut self, header: &Header, body: &[u8]) {
+        match Tablet::told_in(header, body) {
+            Ok(tablet) => self.told.extend(tablet),
+            // The answer stands by itself.
+            Err(_) => self.tally.usage.tablets_unread += 1,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::links::{Introduction, LinkError, Links, establish};
 use crate::load::share;
 use crate::operations::Operations;
 use crate::roster::Hosts;
-use crate::router::Router;
+use crate::router::Route;
 use crate::run::{Drive, DriveError, Health, Setup};
 use crate::source::{Source, Window};
 use crate::tally::{Tally, Witness};
@@ -132,6 +132,8 @@ impl<W: Witness> Ramp<W> {
         let (in_flight_max, timeout) = (self.in_flight_max(), self.drive.timeout);
         let protocol = self.drive.encoder.protocol();
         let who = Introduction { protocol, credentials: self.drive.access.credentials.as_ref() };
+        // Workers that have fewer connections than there are shards begin at different ones.
+        let own = (own, own * self.peer().0);
         Ok(establish(ring, hosts, own, in_flight_max, timeout, who, halt)?)
     }
 
@@ -141,7 +143,10 @@ impl<W: Witness> Ramp<W> {
     }
 
     fn connections_per_host(&self) -> usize {
-        (self.drive.connections / self.peer().1).max(1)
+        match &self.hosts.1.shards {
+            Some(shards) if self.drive.by_shard => shards.connections_per_host(self.workers),
+            _ => (self.drive.connections / self.peer().1).max(1),
+        }
     }
 
     fn into_worker<R: Ring>(self, ring: R, links: Links, window: Window) -> Worker<R, W> {
@@ -180,7 +185,7 @@ impl<W: Witness> Ramp<W> {
             samplers,
             peers,
             connections_per_host,
-            router: hosts.ring.clone().map(|ring| Router::new(ring, worker)),
+            route: Route::to(&hosts, worker),
             generation,
             roster: drive.databases[worker % drive.databases.len()].clone(),
             health: self.health,

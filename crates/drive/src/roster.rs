@@ -7,6 +7,7 @@
 //! break, requests find no replica, or statements are not known (any longer).
 //! Limits: 65535 connections of a worker; hosts beyond that are not driven.
 
+use crate::sharded::Shards;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +22,8 @@ pub(crate) struct Hosts {
     pub(crate) left: Vec<bool>,
     /// Who holds what, by the same indices; None asks any.
     pub(crate) ring: Option<Arc<Ring>>,
+    /// None when no host has shards.
+    pub(crate) shards: Option<Arc<Shards>>,
 }
 
 /// What a new ring means for those who drive it.
@@ -59,9 +62,20 @@ impl Roster {
         let left = vec![false; addresses.len()];
         Self {
             generation: AtomicU64::new(0),
-            hosts: Mutex::new(Arc::new(Hosts { addresses, left, ring })),
+            hosts: Mutex::new(Arc::new(Hosts { addresses, left, ring, shards: None })),
             trouble: AtomicBool::new(false),
         }
+    }
+
+    /// The same, of hosts with shards.
+    #[must_use]
+    pub fn sharded(self, shards: Shards) -> Self {
+        {
+            let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = Hosts { shards: Some(Arc::new(shards)), ..Hosts::clone(&hosts) };
+            *hosts = Arc::new(known);
+        }
+        self
     }
 
     /// Makes `ring` that of the workers, within a turn of theirs. What it says of its hosts being

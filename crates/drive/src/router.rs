@@ -5,9 +5,32 @@
 //! turn is the worker's own, so that workers share nothing. Cost: murmur3 of the key (some 20 ns)
 //! and a binary search over the token ranges.
 
+use crate::roster::Hosts;
+use crate::sharded::ShardRouter;
 use std::sync::Arc;
 use wire::murmur3;
 use wire::routing::Ring;
+
+/// How a worker finds out where an operation goes.
+#[derive(Debug)]
+pub(crate) enum Route {
+    /// There is only one host, or none is known to hold a key.
+    Any,
+    Ring(Router),
+    /// On hosts with shards.
+    Shards(ShardRouter),
+}
+
+impl Route {
+    /// Among these hosts; workers begin at turns of their own.
+    pub(crate) fn to(hosts: &Hosts, worker: usize) -> Self {
+        match (&hosts.shards, &hosts.ring) {
+            (Some(shards), _) => Self::Shards(ShardRouter::new(shards, hosts, worker)),
+            (None, Some(ring)) => Self::Ring(Router::new(ring.clone(), worker)),
+            (None, None) => Self::Any,
+        }
+    }
+}
 
 /// A worker's view of the ring.
 #[derive(Debug)]
@@ -29,7 +52,13 @@ impl Router {
     /// The host to ask for `key`, of those that are `up`; None when none that holds it is.
     #[inline]
     pub(crate) fn host(&mut self, key: &[u8], up: impl Fn(u16) -> bool) -> Option<u16> {
-        let replicas = self.ring.replicas(murmur3::token(key));
+        self.host_of(murmur3::token(key), up)
+    }
+
+    /// As [`Self::host`], for a token.
+    #[inline]
+    pub(crate) fn host_of(&mut self, token: i64, up: impl Fn(u16) -> bool) -> Option<u16> {
+        let replicas = self.ring.replicas(token);
         let datacenter = |host: u16| self.ring.hosts[usize::from(host)].datacenter.as_str();
         let near = datacenter(*replicas.first()?);
         let candidates = replicas.iter().copied().filter(|&host| up(host));

@@ -13,6 +13,7 @@ use crate::load::{Amount, Arrivals, Load, Wait};
 use crate::ramp::Ramp;
 use crate::recorder::{Interval, Recorder};
 use crate::roster::Roster;
+use crate::sharded::ShardLoad;
 use crate::source::Window;
 use crate::tally::Witness;
 use record::hlog::Intervals;
@@ -21,7 +22,7 @@ use ring::Engine;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use thiserror::Error;
 use units::{CpuId, Credentials, Nanos, clock};
@@ -45,6 +46,9 @@ pub struct Drive {
     /// Connections to each instance over all workers; a multiple of the workers (see
     /// [`connections`]).
     pub connections: usize,
+    /// Where hosts have shards, each worker has one connection to each of them instead, while all
+    /// are at most 4096.
+    pub by_shard: bool,
     /// One worker is pinned to each. At most as many as may be in flight are used.
     pub cpus: Vec<CpuId>,
     /// Of all random streams.
@@ -120,6 +124,8 @@ pub(crate) struct Setup {
     /// What the target said first of an operation that failed; written once.
     pub(crate) first_error: OnceLock<String>,
     pub(crate) missing_is_fine: bool,
+    /// What went to each shard; written by each worker at its end.
+    pub(crate) loads: Mutex<Vec<ShardLoad>>,
     /// The first operation that failed for good; written once.
     pub(crate) first_failure: OnceLock<Failure>,
 }
@@ -191,6 +197,8 @@ pub struct Driven {
     pub elapsed: Nanos,
     /// How it ended.
     pub ended: Ended,
+    /// What went to each shard of hosts that have such, over all workers.
+    pub shards: Vec<ShardLoad>,
     /// What the target said first of an operation that failed.
     pub first_error: Option<String>,
     /// The first operation that failed for good.
@@ -250,11 +258,7 @@ pub fn run<W: Witness + 'static>(
 ) -> Result<(Driven, Vec<W>), DriveError> {
     let workers = witnesses.len();
     let setup = Arc::new(setup(drive));
-    let parts: Vec<usize> = setup
-        .operations
-        .iter()
-        .map(|o| if o.steps.len() > 1 { o.steps.len() } else { 0 })
-        .collect();
+    let parts = parts(&setup.operations);
     let (worker_ends, recorder_ends, intervals) = exchange(workers, &parts);
     let published: Vec<_> = (0..drive.databases.len())
         .map(|one| Inserts::shared(&drive.inserted_in(one, workers)))
@@ -307,10 +311,18 @@ pub fn run<W: Witness + 'static>(
     let recorder = Recorder::new(recorder_ends, drive.intervals, &window, &parts);
     let steering = steering.then_some(horizon);
     let stop = stop.clone();
+    let loads = setup.clone();
     let watch = Watch { drive, setup, window, steering, recorder, health, halt, stop };
     let driven = watch.collect(&intervals, observer);
     let witnesses = join(threads)?;
-    Ok((driven?, witnesses))
+    let mut driven = driven?;
+    driven.shards = merged(&loads);
+    Ok((driven, witnesses))
+}
+
+/// By operation: the steps that are recorded apart; none of an operation that has one.
+fn parts(operations: &[Operation]) -> Vec<usize> {
+    operations.iter().map(|o| if o.steps.len() > 1 { o.steps.len() } else { 0 }).collect()
 }
 
 /// Waits until every worker is connected; passes the caller's wish to stop on to them meanwhile.
@@ -348,8 +360,24 @@ fn setup(drive: &Drive) -> Setup {
         wait: drive.wait,
         first_error: OnceLock::new(),
         missing_is_fine: drive.missing_is_fine,
+        loads: Mutex::default(),
         first_failure: OnceLock::new(),
     }
+}
+
+/// What went to each shard, over all workers; databases have one host each, and no shards.
+fn merged(setup: &Setup) -> Vec<ShardLoad> {
+    let mut sums: Vec<ShardLoad> = Vec::new();
+    for load in setup.loads.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        match sums.iter_mut().find(|sum| (sum.host, sum.shard) == (load.host, load.shard)) {
+            Some(sum) => {
+                sum.requests += load.requests;
+                sum.astray += load.astray;
+            }
+            None => sums.push(*load),
+        }
+    }
+    sums
 }
 
 fn join<W>(threads: Vec<JoinHandle<Result<W, DriveError>>>) -> Result<Vec<W>, DriveError> {
@@ -422,6 +450,7 @@ impl Watch<'_> {
             process_cpu: clock::process_cpu().since(cpu_start.unwrap_or_else(clock::process_cpu)),
             elapsed: end.since(self.window.start),
             ended,
+            shards: Vec::new(),
             first_error: self.setup.first_error.get().cloned(),
             first_failure: self.setup.first_failure.get().copied(),
         })

@@ -14,7 +14,7 @@ use crate::horizon::Horizon;
 use crate::links::{Links, NOBODY};
 use crate::operations::Operations;
 use crate::roster::Roster;
-use crate::router::Router;
+use crate::router::Route;
 use crate::rows::RowScratch;
 use crate::run::{Health, Setup};
 use crate::slots::Slot;
@@ -48,8 +48,7 @@ pub(crate) struct Worker<R: Ring, W: Witness> {
     pub(crate) connections_per_host: u16,
     /// By host: how many of its connections are ready.
     pub(crate) ready_per_host: Vec<u16>,
-    /// None when there is only one host, or none is known to hold a key.
-    pub(crate) router: Option<Router>,
+    pub(crate) route: Route,
     /// Of the hosts that are driven.
     pub(crate) generation: u64,
     pub(crate) roster: Arc<Roster>,
@@ -102,7 +101,7 @@ pub(crate) struct Parts<W: Witness> {
     /// Workers on its database.
     pub(crate) peers: usize,
     pub(crate) connections_per_host: u16,
-    pub(crate) router: Option<Router>,
+    pub(crate) route: Route,
     pub(crate) generation: u64,
     pub(crate) roster: Arc<Roster>,
     pub(crate) health: Arc<Health>,
@@ -120,7 +119,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             dirty: Vec::with_capacity(connections.len()),
             connections_per_host: parts.connections_per_host,
             ready_per_host: ready_per_host(&connections, parts.connections_per_host),
-            router: parts.router,
+            route: parts.route,
             generation: parts.generation,
             roster: parts.roster,
             connections,
@@ -143,6 +142,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             setup,
         };
         worker.look_ahead();
+        worker.meet_shards();
         worker
     }
 
@@ -198,6 +198,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         }
         let now = clock::now();
         self.abandon(now);
+        self.tell_loads();
         self.operations.tally.usage.inserts = self.measured.inserts().max(self.warm.inserts());
         let own = std::iter::once(self.cpu).collect();
         self.operations.tally.usage.moved =
@@ -289,13 +290,34 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         let draw = &self.operations.slots.get(index).draw;
         let key_size = self.setup.encoder.write_key(draw, &mut self.key);
         let ready = &self.ready_per_host;
-        let host = match &mut self.router {
-            Some(router) => router.host(&self.key[..key_size], |host| {
+        let host = match &mut self.route {
+            Route::Any => None,
+            Route::Ring(router) => router.host(&self.key[..key_size], |host| {
                 ready.get(usize::from(host)).is_some_and(|&ready| ready > 0)
             }),
-            None => None,
+            Route::Shards(_) => return self.send_to_shard(index, any, key_size),
         };
         let connection = host.and_then(|host| self.usable_of(host, any)).unwrap_or(any);
+        self.encode(index, connection, key_size);
+    }
+
+    /// As [`Self::send`], to the shard that has the key; on another connection where there is none
+    /// to that one, or none that takes it.
+    #[inline(never)]
+    fn send_to_shard(&mut self, index: u32, any: u16, key_size: usize) {
+        let measured = self.operations.slots.get(index).measured;
+        let ready = &self.ready_per_host;
+        let Route::Shards(router) = &mut self.route else { return };
+        let place = router.place(&self.key[..key_size], |host| {
+            ready.get(usize::from(host)).is_some_and(|&ready| ready > 0)
+        });
+        let own = place.and_then(|place| router.connection(place));
+        let own = own.filter(|&connection| self.is_usable(connection));
+        if let (Some(place), true, Route::Shards(router)) = (place, measured, &mut self.route) {
+            router.count(place, own.is_none());
+        }
+        let near = || place.and_then(|(host, _)| self.usable_of(host, any));
+        let connection = own.or_else(near).unwrap_or(any);
         self.encode(index, connection, key_size);
     }
 

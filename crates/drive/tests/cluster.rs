@@ -237,6 +237,7 @@ fn databases_have_their_own_rows_and_their_own_share_of_the_load() {
         load: drive::Load::every_key(32),
         load_keys: true,
         databases: databases.clone(),
+        by_shard: true,
         connections: 2,
         ..all.clone()
     };

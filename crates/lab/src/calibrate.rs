@@ -155,6 +155,7 @@ fn trial(bench: &Bench, plan: &Arc<Plan>, threads: usize, length: Nanos, out: Pa
         settle: Nanos::ZERO,
         repeat: 1,
         load: Load { arrivals, amount: Amount::Duration(length), warm: WARM, limit: None },
+        connections_by_shard: false,
         connections: drive::connections(workers, workers),
         wait: Wait::Spin,
         engine: Engine::Epoll,

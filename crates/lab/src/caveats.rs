@@ -6,6 +6,7 @@
 use crate::compactions::is_cassandra;
 use crate::local_target::LocalTarget;
 use crate::places::MISPLACED;
+use crate::sharded;
 use crate::trial::Trial;
 use analyze::{Client, Course, Surroundings, client_caveats, kept_waiting, surroundings};
 use drive::{Arrivals, Driven, Ended, Wait, WorkerUsage};
@@ -56,8 +57,9 @@ pub(crate) fn of(
         },
         duration: window.duration,
     });
-    [of_target(target), of_set_up(trial), client, of_course(trial, driven), of_end(trial, driven)]
-        .concat()
+    let shards = sharded::astray(driven).into_iter().collect();
+    let course = of_course(trial, driven);
+    [of_target(target), of_set_up(trial), client, course, shards, of_end(trial, driven)].concat()
 }
 
 fn of_target(target: &Target) -> Vec<Caveat> {

@@ -15,10 +15,12 @@ use crate::marker::{self, Marker, Shape};
 use crate::profiled;
 use crate::provision::Provisioned;
 use crate::ring_watch::{self, Watched};
+use crate::sharded;
 use crate::trial::{LoadChoice, Trial};
 use admin::{Admin, literal};
 use drive::{
-    Access, Control, PreparedId, create_keyspace, create_table, identifier, statement_texts, types,
+    Access, Control, Offering, PreparedId, Shards, create_keyspace, create_table, identifier,
+    statement_texts, types,
 };
 use record::Caveat;
 use std::net::SocketAddr;
@@ -42,6 +44,8 @@ pub(crate) struct Prepared {
     pub(crate) addresses: Vec<SocketAddr>,
     /// Which of them hold what, in the order of `addresses`; None for one host.
     pub(crate) ring: Option<Arc<Ring>>,
+    /// None when no host has any.
+    pub(crate) shards: Option<Shards>,
     /// What is looked after while it is driven; None on a target that nobody else can change.
     pub(crate) watched: Option<Watched>,
     /// What the figures rest on.
@@ -83,7 +87,15 @@ pub(crate) fn prepare(
         let (table, volume) = (trial.table.quoted(), volume(&trial.plan, filling.rows()));
         live.notice(&format!("loading {volume} into {table}"));
     }
-    prepared.ids = ids(trial, &prepared.addresses, timeout, stop)?;
+    let connect = |&host| Control::speaking(trial.protocol, host, timeout, &trial.access, stop);
+    let controls = prepared.addresses.iter().map(connect);
+    let mut controls = controls.collect::<Result<Vec<_>, _>>()?;
+    prepared.ids = ids(trial, &mut controls)?;
+    if target.databases() == 1 {
+        let offering = Offering::of(&mut controls, &trial.table)?;
+        prepared.caveats.extend(sharded::unread(&offering));
+        prepared.shards = offering.shards;
+    }
     Ok(prepared)
 }
 
@@ -103,14 +115,7 @@ pub(crate) fn row_bytes_max(plan: &Plan) -> u64 {
     (plan.key_size_max() + plan.schema.columns.len() * plan.value_size_max()) as u64
 }
 
-fn ids(
-    trial: &Trial,
-    addresses: &[SocketAddr],
-    timeout: Nanos,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<PreparedId>, LabError> {
-    let connect = |&host| Control::speaking(trial.protocol, host, timeout, &trial.access, stop);
-    let mut controls = addresses.iter().map(connect).collect::<Result<Vec<_>, _>>()?;
+fn ids(trial: &Trial, controls: &mut [Control]) -> Result<Vec<PreparedId>, LabError> {
     let mut ids: Vec<PreparedId> = Vec::new();
     for (index, statement) in statement_texts(&trial.plan, &trial.table).into_iter().enumerate() {
         let mut prepared =
@@ -166,6 +171,7 @@ fn own(
         version: None,
         addresses: addresses.to_vec(),
         ring: None,
+        shards: None,
         watched: None,
         caveats: Vec::new(),
     })
@@ -236,7 +242,8 @@ fn running(
     });
     let ring = (ring.hosts.len() > 1).then(|| Arc::new(ring));
     let watched = Some(watched);
-    Ok(Prepared { ids: Vec::new(), filling, version, addresses, ring, watched, caveats })
+    let (ids, shards) = (Vec::new(), None);
+    Ok(Prepared { ids, filling, version, addresses, ring, shards, watched, caveats })
 }
 
 /// The hosts of the preferred datacenter that can be reached.

@@ -40,6 +40,7 @@ pub mod scale;
 mod scripted;
 mod series;
 mod settle;
+mod sharded;
 mod stand_in;
 pub mod stress;
 mod trial;

@@ -6,9 +6,10 @@ use crate::error::{LabError, log_failed, table_failed};
 use crate::live::{Live, LiveInterval};
 use crate::ring_watch::{News, RingWatch};
 use crate::series::{Series, WINDOW_BLOCK, headline};
+use crate::sharded;
 use crate::whole_lines::WholeLines;
 use analyze::steady;
-use drive::{Interval, Observer, WARM_BLOCK, Window, WorkerUsage};
+use drive::{Interval, Observer, ShardLoad, WARM_BLOCK, Window, WorkerUsage};
 use record::events::{Event, EventsWriter};
 use record::hlog::HlogWriter;
 use record::run_dir::{COUNTERS_CSV, EVENTS_CSV, LATENCY_HLOG};
@@ -45,6 +46,8 @@ pub(crate) struct Recording<'a> {
     hlog: Option<HlogWriter<WholeLines>>,
     hlog_path: PathBuf,
     window_start: Nanos,
+    /// The end of the latest interval.
+    window_end: Nanos,
     before: Vec<WorkerUsage>,
     open_loop: bool,
     /// Of the interval at hand; kept for its memory.
@@ -86,6 +89,7 @@ impl<'a> Recording<'a> {
             hlog: None,
             hlog_path: trial.path().join(LATENCY_HLOG),
             window_start: Nanos::ZERO,
+            window_end: Nanos::ZERO,
             before: Vec::new(),
             open_loop,
             latency: Latency::new(),
@@ -99,12 +103,17 @@ impl<'a> Recording<'a> {
 
     /// Writes what is left; the series, and what the host did: None of a run that ended in its
     /// warm-up.
-    pub(crate) fn finish(mut self) -> Result<(Recorded, Option<analyze::Course>), LabError> {
+    pub(crate) fn finish(
+        mut self,
+        shards: &[ShardLoad],
+    ) -> Result<(Recorded, Option<analyze::Course>), LabError> {
         if self.hlog.is_some() {
             self.write_events()?;
         }
         let (rows, course) = self.capture.finish();
+        let at = self.window_end.since(self.window_start);
         rows.iter()
+            .chain(&sharded::counters(shards, at))
             .try_for_each(|row| self.counters.write(row))
             .and_then(|()| self.counters.flush())
             .map_err(table_failed(&self.counters_path))?;
@@ -130,6 +139,7 @@ impl<'a> Recording<'a> {
                 .and_then(|()| hlog.flush())
                 .map_err(log_failed(&self.hlog_path))?;
         }
+        self.window_end = interval.record.end;
         self.write_events()?;
         self.write_counters(interval)
             .and_then(|()| self.counters.flush())

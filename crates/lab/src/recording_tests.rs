@@ -54,7 +54,7 @@ fn any_number_of_intervals_is_recorded_in_the_same_memory() {
             after_warm_up_kib = resident_kib();
         }
     }
-    recording.finish().unwrap();
+    recording.finish(&[]).unwrap();
     let grown_kib = resident_kib().saturating_sub(after_warm_up_kib);
     println!("{intervals} intervals: {after_warm_up_kib} KiB after a tenth, {grown_kib} KiB more");
     assert!(grown_kib < 2048, "{grown_kib} KiB more than after a tenth of the intervals");

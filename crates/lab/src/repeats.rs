@@ -133,6 +133,7 @@ mod tests {
             latency_us: BTreeMap::new(),
             client: ClientCost::default(),
             caveats: vec![Caveat::new(format!("c{number}"), "Text."), Caveat::new("all", "Text.")],
+            shards: None,
             repeats: None,
             run: "runs/x".into(),
         };

@@ -23,6 +23,7 @@ use crate::repeats::{self, Done};
 use crate::ring_watch;
 use crate::scripted::Scripted;
 use crate::settle::{self, Gate};
+use crate::sharded;
 use analyze::figures;
 use drive::{
     Access, Arrivals, Drive, DriveError, Driven, Ended, Engine, Levels, Load, TableName,
@@ -89,6 +90,8 @@ pub struct Trial {
     pub repeat: u32,
     /// Connections over all workers; rounded up by [`drive::connections`].
     pub connections: usize,
+    /// Where hosts have shards, one to each of them for each worker instead.
+    pub connections_by_shard: bool,
     /// How workers wait.
     pub wait: Wait,
     /// How workers talk to the kernel.
@@ -437,6 +440,7 @@ impl<'a> Running<'a> {
             load: trial.load,
             databases: ready.databases.clone(),
             access: trial.access.clone(),
+            by_shard: trial.connections_by_shard,
             connections: drive::connections(trial.connections, workers / trial.databases()),
             cpus,
             seed: self.seed(),
@@ -482,7 +486,8 @@ impl<'a> Running<'a> {
                 .map(|(driven, _)| (driven, Vec::new())),
             all => drive::run(&drive, Kept::of(all, workers), &mut recording, halt),
         };
-        let (recorded, host) = recording.finish()?;
+        let shards = driven.as_ref().map_or(&[][..], |(driven, _)| &driven.shards);
+        let (recorded, host) = recording.finish(shards)?;
         let (driven, kept) = driven?;
         self.kept = kept;
         Ok((driven, recorded, host))
@@ -530,6 +535,7 @@ impl<'a> Running<'a> {
             latency_us: figures.latency_us,
             client: client_cost(driven, figures.ops),
             caveats,
+            shards: sharded::balance(driven),
             repeats: None,
             run: self.run_dir.path().display().to_string(),
         };

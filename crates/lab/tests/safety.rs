@@ -96,6 +96,7 @@ impl Rig {
             warm_until_steady: false,
             settle: Nanos::ZERO,
             repeat: 1,
+            connections_by_shard: false,
             connections: 2,
             wait: Wait::Sleep,
             engine: drive::Engine::Epoll,

@@ -44,11 +44,32 @@ pub struct Summary {
     pub client: ClientCost,
     /// Reasons to trust these numbers less.
     pub caveats: Vec<Caveat>,
+    /// Of hosts with shards: how the requests lay on these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<ShardBalance>,
     /// Of a run that was repeated: all its trials; the figures above are those of its median one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
     /// The run directory.
     pub run: String,
+}
+
+/// How requests lay on the shards of hosts that have such (ScyllaDB), over all hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShardBalance {
+    /// Shards of all hosts.
+    pub count: u64,
+    /// Requests of the window, further attempts and steps included.
+    pub requests: u64,
+    /// Those of the shard that had the fewest.
+    pub least: u64,
+    /// Those of the shard that had the most.
+    pub most: u64,
+    /// Requests that went out on a connection to another shard than the one that has the key.
+    pub astray: u64,
+    /// Tablets that the hosts told of, because they had moved or were not known.
+    pub tablets_told: u64,
 }
 
 /// What a trial drove.

@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used)]
 
 use record::repeats::{Repeat, Repeats, Spread};
-use record::summary::{ClientCost, JSON_SCHEMA, OpSummary, Outcomes, Stats, Summary, Target};
+use record::summary::{
+    ClientCost, JSON_SCHEMA, OpSummary, Outcomes, ShardBalance, Stats, Summary, Target,
+};
 use record::{Caveat, Outcome, Verdict};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -46,6 +48,7 @@ fn example() -> Summary {
                 .cure("Give it more cpus with --client-cpus."),
             Caveat::new("few-samples", "Few samples lie above these percentiles."),
         ],
+        shards: None,
         repeats: None,
         run: "runs/20261120T110636Z-ycsb-f".into(),
     }
@@ -76,7 +79,9 @@ fn repeated() -> Summary {
         response_us_p99: None,
         trials: vec![repeat(1, 1.0), repeat(2, 2.0), repeat(3, 3.0)],
     };
-    Summary { repeats: Some(repeats), ..example() }
+    let shards =
+        ShardBalance { count: 4, requests: 10, least: 2, most: 3, astray: 0, tablets_told: 1 };
+    Summary { repeats: Some(repeats), shards: Some(shards), ..example() }
 }
 
 fn is_valid(value: &Value) -> bool {
@@ -99,6 +104,7 @@ fn a_repeated_summary_keeps_to_the_schema_and_comes_back() {
     assert!(is_valid(&value), "{value:#}");
     assert_eq!(serde_json::from_value::<Summary>(value.clone()).unwrap(), summary);
     for (pointer, broken) in [
+        ("/shards/count", json!(0)),
         ("/repeats/median_trial", json!(0)),
         ("/repeats/trials", json!([])),
         ("/repeats/trials/0/verdict", json!("fine")),

@@ -170,6 +170,7 @@ fn summary(names: &[OpNames], all: &IntervalRecord, shape: &Shape, dir: &Path) -
             spin_share: Some(0.052),
         },
         caveats,
+        shards: None,
         repeats: None,
         run: dir.display().to_string(),
     }

@@ -126,6 +126,7 @@ const TERMS: &[(&str, &str)] = &[
     ("largest resident set", "the most memory that the client process held"),
     ("busy", "share of an interval that a worker of the client worked, polling apart"),
     ("worker", "a thread of the client that sends and receives, on a cpu of its own"),
+    ("shard requests", "requests per second of a shard of a host, mean over the window"),
     ("counter", "a value read every interval; source, metric and unit are in counters.csv"),
     ("cpu user", "share of all cpu time that programs ran, on that host"),
     ("cpu system", "share of all cpu time that the kernel worked for programs"),

@@ -225,12 +225,13 @@ impl Epoll {
 
     /// Attaches a connection that the mailbox counts already.
     fn accepted(&mut self, stream: TcpStream, peer: SocketAddr, events: &mut Vec<Event>) {
+        let port = stream.local_addr().map_or(0, |local| local.port());
         match self.attach(stream) {
             Ok(id) => {
                 if let Some(connection) = self.get(id) {
                     connection.accepted = true;
                 }
-                events.push(Event::Accepted { connection: id, peer });
+                events.push(Event::Accepted { connection: id, peer, port });
             }
             Err(_) => self.sharing.closed(),
         }
@@ -244,8 +245,8 @@ impl Epoll {
 }
 
 impl Ring for Epoll {
-    fn connect(&mut self, address: SocketAddr) -> io::Result<ConnectionId> {
-        self.add(connecting(address)?, true)
+    fn connect_from(&mut self, port: Option<u16>, address: SocketAddr) -> io::Result<ConnectionId> {
+        self.add(connecting(address, port)?, true)
     }
 
     fn attach(&mut self, stream: TcpStream) -> io::Result<ConnectionId> {

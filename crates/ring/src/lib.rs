@@ -77,6 +77,8 @@ pub enum Event {
         connection: ConnectionId,
         /// Its peer.
         peer: SocketAddr,
+        /// The port that it came to.
+        port: u16,
     },
 }
 
@@ -127,7 +129,15 @@ pub trait Ring {
     ///
     /// # Errors
     /// When no socket can be made, or the address is refused at once.
-    fn connect(&mut self, address: SocketAddr) -> io::Result<ConnectionId>;
+    fn connect(&mut self, address: SocketAddr) -> io::Result<ConnectionId> {
+        self.connect_from(None, address)
+    }
+
+    /// As [`Self::connect`], from this local port, if one is given.
+    ///
+    /// # Errors
+    /// As [`Self::connect`]; of kind `AddrInUse` or `AddrNotAvailable` when the port is taken.
+    fn connect_from(&mut self, port: Option<u16>, address: SocketAddr) -> io::Result<ConnectionId>;
 
     /// Takes over an established connection.
     ///
@@ -135,7 +145,7 @@ pub trait Ring {
     /// When the kernel refuses to watch it.
     fn attach(&mut self, stream: TcpStream) -> io::Result<ConnectionId>;
 
-    /// Accepts connections from `listener` from now on.
+    /// Accepts connections from `listener` from now on, beside those it listens to already.
     ///
     /// # Errors
     /// When the kernel refuses to watch it.

@@ -16,15 +16,17 @@ pub(crate) const ACCEPTS_MAX: usize = 64;
 /// What a ring has to do with accepting.
 #[derive(Debug, Default)]
 pub(crate) struct Sharing {
-    listener: Option<TcpListener>,
+    listeners: Vec<TcpListener>,
     mailbox: Option<Arc<Mailbox>>,
     /// Rings among which accepted connections are shared out; this one alone when empty.
     sharers: Vec<Arc<Mailbox>>,
 }
 
 impl Sharing {
-    pub(crate) fn listen(&mut self, listener: TcpListener) {
-        self.listener = Some(listener);
+    /// One more; its index.
+    pub(crate) fn listen(&mut self, listener: TcpListener) -> usize {
+        self.listeners.push(listener);
+        self.listeners.len() - 1
     }
 
     /// The mailbox, and whether it was made only now.
@@ -37,8 +39,8 @@ impl Sharing {
         Ok((mailbox, true))
     }
 
-    pub(crate) fn listener(&self) -> Option<&TcpListener> {
-        self.listener.as_ref()
+    pub(crate) fn listener(&self, index: usize) -> Option<&TcpListener> {
+        self.listeners.get(index)
     }
 
     /// Can be read from when something has come into the mailbox.
@@ -50,10 +52,11 @@ impl Sharing {
         self.sharers = rings;
     }
 
-    /// Accepts one connection; None when there is none. Those of other rings are with them already.
+    /// Accepts one connection of any listener; None when there is none. Those of other rings are
+    /// with them already.
     pub(crate) fn accept(&self) -> Option<Accepted> {
         // Refused for good or for now (no descriptor is left): the next wait tells.
-        let (stream, peer) = self.listener.as_ref()?.accept().ok()?;
+        let (stream, peer) = self.listeners.iter().find_map(|one| one.accept().ok())?;
         let fewest = self.sharers.iter().min_by_key(|ring| ring.connections());
         let own = |ring: &Arc<Mailbox>| {
             self.mailbox.as_ref().is_some_and(|mailbox| Arc::ptr_eq(mailbox, ring))

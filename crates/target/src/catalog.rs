@@ -123,11 +123,13 @@ fn rank(role: Role) -> (u8, usize) {
 }
 
 /// A keyspace.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Keyspace {
     /// As given: class and its parameters.
     pub(crate) replication: Replication,
     pub(crate) durable_writes: bool,
+    /// Its tables lie in so many tablets each; None: they do not.
+    pub(crate) tablets: Option<u32>,
     pub(crate) tables: BTreeMap<String, Arc<Table>>,
 }
 

@@ -6,7 +6,7 @@ use crate::cql::ast::{AlterAction, ColumnDefinition, CreateTable, Property, Stat
 use crate::cql::identifier;
 use crate::engine::{Engine, Storage};
 use crate::error::{CqlError, invalid, undefined};
-use crate::options::{TableOptions, keyspace_options, replicas};
+use crate::options::{KeyspaceOptions, TableOptions, TabletsOption, keyspace_options, replicas};
 use crate::order::is_ordered;
 use crate::schema_file;
 use crate::store::TableStore;
@@ -135,6 +135,36 @@ fn warnings(replication: &[(String, String)]) -> Vec<String> {
     }
 }
 
+/// The tablets of a keyspace's tables: as ScyllaDB has it, where the replication allows them unless
+/// it is told otherwise.
+fn tablets(
+    engine: &Engine,
+    replication: &[(String, String)],
+    told: Option<TabletsOption>,
+) -> Result<Option<u32>, CqlError> {
+    let Some(shards) = &engine.shards else {
+        return match told {
+            None => Ok(None),
+            Some(_) => Err(CqlError::Config(
+                "tablets are ScyllaDB's: `wideload serve --scylla` has them".to_owned(),
+            )),
+        };
+    };
+    let simple = |(key, class): &(String, String)| key == "class" && class.contains("Simple");
+    let simple = replication.iter().any(simple);
+    let told = told.unwrap_or(TabletsOption { enabled: !simple, initial: 0 });
+    match (told.enabled, told.initial) {
+        (false, _) => Ok(None),
+        (true, _) if simple => Err(CqlError::Config(
+            "SimpleStrategy has no tablets: use NetworkTopologyStrategy, or tablets = \
+             {'enabled': false}"
+                .to_owned(),
+        )),
+        (true, 0) => Ok(Some(shards.tablets_per_table())),
+        (true, initial) => Ok(Some(initial.next_power_of_two())),
+    }
+}
+
 fn create_keyspace(
     engine: &Engine,
     name: &str,
@@ -142,11 +172,12 @@ fn create_keyspace(
     options: &[Property],
 ) -> Result<Outcome, CqlError> {
     check_name("keyspace", name)?;
-    let (replication, durable_writes) = keyspace_options(options)?;
-    let replication = replication.ok_or_else(|| {
+    let options = keyspace_options(options)?;
+    let replication = options.replication.ok_or_else(|| {
         CqlError::Config("Missing mandatory option 'replication' of a keyspace".to_owned())
     })?;
-    let durable_writes = durable_writes.unwrap_or(true);
+    let durable_writes = options.durable_writes.unwrap_or(true);
+    let tablets = tablets(engine, &replication, options.tablets)?;
     {
         let mut schema = engine.schema_mut();
         if schema.keyspaces.contains_key(name) {
@@ -160,17 +191,23 @@ fn create_keyspace(
             return Err(invalid(format!("there are {KEYSPACES_MAX} keyspaces: drop one first")));
         }
         let replication = replication.clone();
-        let keyspace = Keyspace { replication, durable_writes, tables: BTreeMap::new() };
+        let tables = BTreeMap::new();
+        let keyspace = Keyspace { replication, durable_writes, tablets, tables };
         schema.keyspaces.insert(name.to_owned(), keyspace);
     }
-    system::put_keyspace(engine, name, &replication, durable_writes)?;
+    system::put_keyspace(engine, name, &replication, durable_writes, tablets)?;
     let warnings = warnings(&replication);
     Ok(Outcome { warnings, ..Outcome::keyspace("CREATED", name) })
 }
 
 fn alter_keyspace(engine: &Engine, name: &str, options: &[Property]) -> Result<Outcome, CqlError> {
     check_writable(name)?;
-    let (replication, durable_writes) = keyspace_options(options)?;
+    let KeyspaceOptions { replication, durable_writes, tablets } = keyspace_options(options)?;
+    if tablets.is_some() {
+        return Err(CqlError::Config(
+            "whether a keyspace has tablets is said when it is created".to_owned(),
+        ));
+    }
     let (replication, durable_writes) = {
         let mut schema = engine.schema_mut();
         schema.keyspace(name)?;
@@ -181,7 +218,7 @@ fn alter_keyspace(engine: &Engine, name: &str, options: &[Property]) -> Result<O
         keyspace.durable_writes = durable_writes.unwrap_or(keyspace.durable_writes);
         (keyspace.replication.clone(), keyspace.durable_writes)
     };
-    system::put_keyspace(engine, name, &replication, durable_writes)?;
+    system::put_keyspace(engine, name, &replication, durable_writes, None)?;
     let warnings = warnings(&replication);
     Ok(Outcome { warnings, ..Outcome::keyspace("UPDATED", name) })
 }

@@ -2,7 +2,7 @@
 
 use crate::catalog::Schema;
 use crate::counters::{CounterBlocks, Counters};
-use crate::cql;
+use crate::cql::{self, ast::Statement};
 use crate::error::{CqlError, invalid};
 use crate::events::EventLog;
 use crate::expr::Context;
@@ -10,6 +10,7 @@ use crate::faults::{FaultPlan, Faults};
 use crate::plan::{Compiled, Plan, PreparedId, compile, prepared_id};
 use crate::read::Form;
 use crate::schema_file;
+use crate::shards::{Scylla, Shards};
 use crate::store::{Disk, LsmOptions, Memory, StoreError};
 use crate::system_tables;
 use crate::uuid::Generator;
@@ -94,6 +95,8 @@ pub struct EngineConfig {
     pub protocol_max: u8,
     /// What goes wrong on purpose.
     pub faults: Faults,
+    /// It is like a ScyllaDB host; None: like a Cassandra.
+    pub scylla: Option<Scylla>,
 }
 
 /// State shared by all connections.
@@ -114,6 +117,8 @@ pub struct Engine {
     pub(crate) events: EventLog,
     /// None when nothing goes wrong on purpose.
     pub(crate) faults: Option<Arc<FaultPlan>>,
+    /// None without shards.
+    pub(crate) shards: Option<Arc<Shards>>,
 }
 
 #[derive(Debug, Default)]
@@ -135,6 +140,8 @@ impl Engine {
             Storage::Lsm(options) => Some(Disk::open(options)?),
             Storage::Memory | Storage::Null => None,
         };
+        let generator = Generator::unpredictable();
+        let shards = config.scylla.as_ref().map(|s| Arc::new(Shards::new(s, generator.random())));
         let engine = Self {
             config,
             schema: RwLock::default(),
@@ -142,12 +149,13 @@ impl Engine {
             prepared: RwLock::default(),
             memory: Arc::default(),
             disk: disk.map(Arc::new),
-            generator: Generator::unpredictable(),
+            generator,
             list_sequence: AtomicI64::new(1),
             last_timestamp_us: AtomicI64::new(i64::MIN),
             counters: CounterBlocks::default(),
             events: EventLog::default(),
             faults: faults.map(|faults| Arc::new(FaultPlan::new(faults))),
+            shards,
         };
         system_tables::create(&engine)?;
         schema_file::restore(&engine)?;
@@ -208,7 +216,15 @@ impl Engine {
 
     /// Parses and compiles a text.
     pub(crate) fn compile(&self, text: &str, keyspace: Option<&str>) -> Result<Compiled, CqlError> {
-        compile(&self.schema(), cql::parse(text)?, keyspace)
+        let parsed = cql::parse(text)?;
+        if let (Statement::Select(select), None) = (&parsed.statement, &self.shards)
+            && select.has_timeout
+        {
+            return Err(CqlError::Syntax(
+                "USING TIMEOUT is ScyllaDB's: `wideload serve --scylla` takes it".to_owned(),
+            ));
+        }
+        compile(&self.schema(), parsed, keyspace)
     }
 
     /// Prepares a text.

@@ -11,24 +11,26 @@ use crate::plan::{Compiled, Plan, check_batch};
 use crate::read::Form;
 use crate::select::SelectPlan;
 use crate::session::Session;
+use crate::shards;
 use crate::system_tables;
 use crate::write::{WriteKind, WritePlan, seconds};
 use std::sync::Arc;
 use wire::cql::request::query_flags;
 use wire::cql::request::{Batch, BatchKind as WireBatchKind, BatchStatement, QueryParameters};
 use wire::cql::response::{Column, result_kind};
-use wire::cql::{Consistency, Cursor, Opcode, Value, put};
+use wire::cql::{Consistency, Cursor, Opcode, Value, flags, put};
 
 /// The kind of an answer whose body has been appended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answer {
     pub(crate) opcode: Opcode,
-    pub(crate) has_warnings: bool,
+    /// Of its header.
+    pub(crate) flags: u8,
 }
 
 impl Answer {
     pub(crate) fn of(opcode: Opcode) -> Self {
-        Self { opcode, has_warnings: false }
+        Self { opcode, flags: 0 }
     }
 }
 
@@ -53,7 +55,7 @@ fn check_consistency(consistency: Consistency, is_write: bool) -> Result<(), Cql
 }
 
 /// Values in the order of the markers.
-fn match_values<'a>(
+pub(crate) fn match_values<'a>(
     given: Vec<(Option<&'a str>, Value<'a>)>,
     markers: &[Column],
 ) -> Result<Vec<Value<'a>>, CqlError> {
@@ -178,6 +180,7 @@ impl Session {
     ) -> Result<Answer, CqlError> {
         if plan.table.keyspace == system_tables::OWN {
             system_tables::put_counters(&self.engine)?;
+            shards::put_counts(&self.engine)?;
         }
         let context = Context { values, generator: &self.engine.generator, now_us };
         let rows = plan.execute(&context, form, seconds(now_us), &mut self.scratch, out)?;
@@ -335,6 +338,7 @@ impl Session {
                 change.encode(out);
             }
         }
-        Ok(Answer { opcode: Opcode::Result, has_warnings })
+        let flags = if has_warnings { flags::WARNING } else { 0 };
+        Ok(Answer { opcode: Opcode::Result, flags })
     }
 }

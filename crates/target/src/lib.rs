@@ -34,11 +34,14 @@
 //!   tracing: the flag is ignored.
 //! - A LOGGED batch is applied write by write under each partition's lock; it is refused as a whole
 //!   or done as a whole, but others may see it half-done across partitions.
+//! - `USING TIMEOUT`, which drivers add for a ScyllaDB, is taken with `--scylla`; nothing takes so
+//!   long here that it would end.
 //! - Pages end at 8 MiB too; an answer without paging beyond 128 MiB is refused.
 
 mod catalog;
 mod choice;
 mod collection;
+mod config;
 mod counters;
 pub mod cql;
 mod datetime;
@@ -66,6 +69,7 @@ mod select;
 mod serial;
 mod server;
 mod session;
+mod shards;
 mod store;
 mod system_tables;
 mod types;
@@ -73,10 +77,12 @@ mod uuid;
 mod write;
 mod write_compile;
 
+pub use config::{Config, ServeError};
 pub use counters::Counters;
 pub use engine::{Clock, Engine, EngineConfig, EngineError, Storage};
 pub use error::CqlError;
 pub use faults::{Delay, Fault, FaultError, Faults, Share, Stall};
-pub use server::{Config, Handle, ServeError, Server};
+pub use server::{Handle, Server};
 pub use session::{After, Received, Session, SessionLimits};
+pub use shards::Scylla;
 pub use store::{LsmOptions, StoreError};

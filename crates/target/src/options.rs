@@ -6,6 +6,7 @@
 
 use crate::cql::ast::{Property, PropertyValue};
 use crate::error::{CqlError, invalid};
+use crate::shards::TABLETS_MAX;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,21 +150,38 @@ fn constant(kind: Kind, value: &PropertyValue) -> Option<String> {
     }
 }
 
-/// A keyspace's options: replication and durable writes.
+/// A keyspace's options, those that were given.
+#[derive(Debug, Default)]
+pub(crate) struct KeyspaceOptions {
+    pub(crate) replication: Option<Replication>,
+    pub(crate) durable_writes: Option<bool>,
+    pub(crate) tablets: Option<TabletsOption>,
+}
+
+/// What a ScyllaDB's keyspaces say of tablets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TabletsOption {
+    pub(crate) enabled: bool,
+    /// Of a table; 0: as many as the host thinks best.
+    pub(crate) initial: u32,
+}
+
+/// A keyspace's options: replication, durable writes, tablets.
 ///
 /// # Errors
-/// [`CqlError::Config`] when replication is missing or malformed.
-pub(crate) fn keyspace_options(
-    properties: &[Property],
-) -> Result<(Option<Replication>, Option<bool>), CqlError> {
-    let (mut replication, mut durable_writes) = (None, None);
+/// [`CqlError::Config`] when replication or tablets are malformed.
+pub(crate) fn keyspace_options(properties: &[Property]) -> Result<KeyspaceOptions, CqlError> {
+    let mut options = KeyspaceOptions::default();
     for property in properties {
         match (property.name.as_str(), &property.value) {
             ("replication", PropertyValue::Map(pairs)) => {
-                replication = Some(check_replication(pairs)?);
+                options.replication = Some(check_replication(pairs)?);
             }
             ("durable_writes", PropertyValue::Scalar(text)) => {
-                durable_writes = Some(text.eq_ignore_ascii_case("true"));
+                options.durable_writes = Some(text.eq_ignore_ascii_case("true"));
+            }
+            ("tablets", PropertyValue::Map(pairs)) => {
+                options.tablets = Some(tablets_option(pairs)?);
             }
             (name, _) => {
                 return Err(CqlError::Syntax(format!(
@@ -173,7 +191,26 @@ pub(crate) fn keyspace_options(
             }
         }
     }
-    Ok((replication, durable_writes))
+    Ok(options)
+}
+
+fn tablets_option(pairs: &[(String, String)]) -> Result<TabletsOption, CqlError> {
+    let mut option = TabletsOption { enabled: true, initial: 0 };
+    for (key, value) in pairs {
+        let (lower, count) = (value.to_ascii_lowercase(), value.parse::<u32>());
+        match (key.as_str(), lower.as_str(), count) {
+            ("enabled", "true", _) => option.enabled = true,
+            ("enabled", "false", _) => option.enabled = false,
+            ("initial", _, Ok(count)) if count <= TABLETS_MAX => option.initial = count,
+            _ => {
+                return Err(CqlError::Config(format!(
+                    "'{key}': {value} is not understood of tablets: they have 'enabled': \
+                     true|false and 'initial', a number up to {TABLETS_MAX}"
+                )));
+            }
+        }
+    }
+    Ok(option)
 }
 
 fn check_replication(pairs: &[(String, String)]) -> Result<Replication, CqlError> {
@@ -239,8 +276,8 @@ mod tests {
             ),
         };
         let good = map(&[("class", "NetworkTopologyStrategy"), ("dc1", "3"), ("dc2", "2")]);
-        let (replication, _) = keyspace_options(&[good]).unwrap();
-        assert_eq!(replicas(&replication.unwrap()), 5);
+        let options = keyspace_options(&[good]).unwrap();
+        assert_eq!(replicas(&options.replication.unwrap()), 5);
         assert!(keyspace_options(&[map(&[("class", "SimpleStrategy")])]).is_err());
         assert!(
             keyspace_options(&[map(&[("class", "Odd"), ("replication_factor", "1")])]).is_err()

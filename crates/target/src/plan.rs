@@ -171,7 +171,7 @@ pub(crate) fn check_batch<'a>(
 }
 
 impl Compiled {
-    fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         let (one, many): (Option<&Arc<Table>>, &[WritePlan]) = match &self.plan {
             Plan::Select(plan) => (Some(&plan.table), &[]),
             Plan::Canned(canned) => (Some(&canned.table), &[]),
@@ -188,16 +188,21 @@ impl Compiled {
         self.tables().any(|t| t.is_out_of_date())
     }
 
-    /// The answer to PREPARE.
-    pub(crate) fn describe(&self, id: &PreparedId) -> WirePrepared {
-        let rows = self.plan.rows().cloned().unwrap_or_default();
-        let metadata_id = self.metadata_id.to_vec();
-        let partition_key = match &self.plan {
+    /// Which markers make up the partition key; none unless all its columns are bound.
+    pub(crate) fn key_indexes(&self) -> Vec<u16> {
+        match &self.plan {
             Plan::Select(plan) => key_indexes(&plan.restrictions),
             Plan::Canned(canned) => canned.key_indexes.clone(),
             Plan::Write(plan) => key_indexes(&plan.restrictions),
             _ => Vec::new(),
-        };
+        }
+    }
+
+    /// The answer to PREPARE.
+    pub(crate) fn describe(&self, id: &PreparedId) -> WirePrepared {
+        let rows = self.plan.rows().cloned().unwrap_or_default();
+        let metadata_id = self.metadata_id.to_vec();
+        let partition_key = self.key_indexes();
         let values = Metadata {
             column_count: self.markers.len(),
             columns: self.markers.clone(),

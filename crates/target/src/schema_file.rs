@@ -67,10 +67,15 @@ fn unescape(word: &str) -> Option<String> {
 /// The statement that makes a keyspace as it is now.
 pub(crate) fn create_keyspace(name: &str, keyspace: &Keyspace) -> String {
     let (replication, durable) = (quoted_map(&keyspace.replication), keyspace.durable_writes);
-    format!(
+    let mut text = format!(
         "CREATE KEYSPACE {} WITH replication = {replication} AND durable_writes = {durable}",
         identifier(name)
-    )
+    );
+    if let Some(count) = keyspace.tablets {
+        // Writing to a string does not fail.
+        let _ = write!(text, " AND tablets = {{'enabled': true, 'initial': {count}}}");
+    }
+    text
 }
 
 /// The statement that makes a table as it is now.

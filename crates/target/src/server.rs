@@ -12,126 +12,25 @@
 //!
 //! Limit: a connection stays with its thread, however unevenly clients use theirs.
 
+use crate::config::{Config, ServeError};
 use crate::counters::Counters;
 use crate::delivery::{Delivery, Outbox};
-use crate::engine::{Clock, Engine, EngineConfig, EngineError, Storage};
-use crate::faults::{self, Fault, FaultPlan, Faults};
+use crate::engine::{Engine, EngineConfig};
+use crate::faults::{self, Fault, FaultPlan};
 use crate::serial::Serial;
 use crate::session::{After, Session, SessionLimits};
+use crate::shards::{self, Scylla};
 use crate::store::Disk;
-use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring, Unavailable, Uring, tls};
+use ring::{BufferSizes, ConnectionId, Epoll, Event, Ring, Uring};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use thiserror::Error;
-use units::{Bytes, Nanos, clock};
+use units::{Nanos, clock};
+use wire::cql::HEADER_SIZE;
 use wire::cql::framing::Outgoing;
-use wire::cql::{HEADER_SIZE, VERSION_5};
-
-/// How a server behaves.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// Where it listens; port 0 is any free one.
-    pub listen: SocketAddr,
-    /// What becomes of rows.
-    pub storage: Storage,
-    /// Threads, each with its own event loop.
-    pub threads: usize,
-    /// Writes that add are refused when the rows take more, approximately.
-    pub memory_max: Bytes,
-    /// Longest body of a frame, bytes; at most 256 MiB.
-    pub frame_size_max: usize,
-    /// Connections at a time; more are closed at once.
-    pub connections_max: usize,
-    /// Prepared statements kept; the oldest is forgotten for one more.
-    pub prepared_max: usize,
-    /// Bytes waiting to be sent on a connection, beyond which it is not read from.
-    pub backlog_max: usize,
-    /// Where the time of TTLs and default timestamps comes from.
-    pub clock: Clock,
-    /// Each operation holds one lock of the server for so long: a mock of known capacity.
-    pub serial: Option<Nanos>,
-    /// Greatest version of the protocol that is spoken: 4 or 5.
-    pub protocol_max: u8,
-    /// How its threads talk to the kernel.
-    pub io: ring::Engine,
-    /// What goes wrong on purpose.
-    pub faults: Faults,
-    /// Inside TLS; None takes everything as it is.
-    pub tls: Option<tls::Server>,
-}
-
-impl Config {
-    /// Storage in memory up to 4 GiB, one thread, frames up to 16 MiB, 10 000 connections and
-    /// prepared statements, a backlog of 4 MiB.
-    #[must_use]
-    pub fn new(listen: SocketAddr) -> Self {
-        Self {
-            listen,
-            storage: Storage::Memory,
-            threads: 1,
-            memory_max: Bytes(4 << 30),
-            frame_size_max: 16 << 20,
-            connections_max: 10_000,
-            prepared_max: 10_000,
-            backlog_max: 4 << 20,
-            clock: Clock::System,
-            serial: None,
-            protocol_max: VERSION_5,
-            io: ring::Engine::Epoll,
-            faults: Faults::default(),
-            tls: None,
-        }
-    }
-}
-
-/// Why the target does not serve.
-#[derive(Debug, Error)]
-pub enum ServeError {
-    /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}; {}", bind_cure(source))]
-    Bind {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        source: io::Error,
-    },
-    /// There is no such way of talking to the kernel here.
-    #[error(transparent)]
-    Io(#[from] Unavailable),
-    /// There is no engine to serve.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// What is written cannot be kept.
-    #[error(
-        "{0}: nothing has been acknowledged since; see whether the disk is full or broken, and \
-         start again"
-    )]
-    Store(String),
-    /// A thread or its event loop cannot be made, or has failed.
-    #[error(
-        "the event loop on {address} failed: {source}; check the limits on threads and \
-         open files (ulimit -n)"
-    )]
-    Loop {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        source: io::Error,
-    },
-}
-
-fn bind_cure(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => "stop what listens there, or choose another port with --listen",
-        io::ErrorKind::AddrNotAvailable => "choose an address of this host with --listen",
-        io::ErrorKind::PermissionDenied => "choose a port above 1023 with --listen",
-        _ => "choose another address with --listen",
-    }
-}
 
 /// A target that listens and does not serve yet.
 #[derive(Debug)]
@@ -139,7 +38,18 @@ pub struct Server {
     config: Config,
     address: SocketAddr,
     listener: TcpListener,
+    /// Where the client's port chooses the shard.
+    shard_listener: Option<TcpListener>,
     engine: Arc<Engine>,
+}
+
+/// Listens where a client's port chooses the shard, and notes the port.
+fn listen_for_shards(config: &Config, scylla: &mut Scylla) -> Result<TcpListener, ServeError> {
+    let address = SocketAddr::new(config.listen.ip(), scylla.port);
+    let failed = |source| ServeError::BindShards { address, source };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    scylla.port = listener.local_addr().map_err(failed)?.port();
+    Ok(listener)
 }
 
 /// A target that serves on threads of its own. Dropping it stops it.
@@ -159,6 +69,9 @@ impl Server {
         let failed = |source| ServeError::Bind { address: config.listen, source };
         let listener = TcpListener::bind(config.listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let mut scylla = config.scylla.clone();
+        let shard_listener = scylla.as_mut().map(|scylla| listen_for_shards(&config, scylla));
+        let shard_listener = shard_listener.transpose()?;
         let engine = Engine::new(EngineConfig {
             storage: config.storage.clone(),
             memory_max: config.memory_max,
@@ -167,8 +80,9 @@ impl Server {
             address,
             protocol_max: config.protocol_max,
             faults: config.faults.clone(),
+            scylla,
         })?;
-        Ok(Self { config, address, listener, engine: Arc::new(engine) })
+        Ok(Self { config, address, listener, shard_listener, engine: Arc::new(engine) })
     }
 
     /// Where it listens.
@@ -182,6 +96,20 @@ impl Server {
     pub fn faults_met(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static {
         let engine = Arc::clone(&self.engine);
         move || faults::told(&engine, clock::now())
+    }
+
+    /// Tells the requests that have come to each shard, while it serves and after that; None
+    /// without shards.
+    pub fn shards_met(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static {
+        let engine = Arc::clone(&self.engine);
+        move || shards::told(&engine)
+    }
+
+    /// The port where a client's port chooses the shard.
+    #[must_use]
+    pub fn shard_aware_port(&self) -> Option<u16> {
+        let port = |listener: &TcpListener| listener.local_addr().ok().map(|local| local.port());
+        self.shard_listener.as_ref().and_then(port)
     }
 
     /// Serves until `stop` is set, which is noticed within 50 ms.
@@ -219,8 +147,10 @@ impl Server {
         let rings = rings.collect::<io::Result<Vec<_>>>().map_err(failed)?;
         if let Some(first) = workers.first_mut() {
             first.ring.share(rings);
-            let listener = self.listener.try_clone().map_err(failed)?;
-            first.ring.listen(listener).map_err(failed)?;
+            for listener in std::iter::once(&self.listener).chain(&self.shard_listener) {
+                let listener = listener.try_clone().map_err(failed)?;
+                first.ring.listen(listener).map_err(failed)?;
+            }
         }
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
@@ -392,7 +322,9 @@ impl<'a, R: Ring> Worker<'a, R> {
             }
             for event in events.drain(..) {
                 match event {
-                    Event::Accepted { connection, .. } => self.accept(connection),
+                    Event::Accepted { connection, peer, port } => {
+                        self.accept(connection, peer, port);
+                    }
                     Event::Received { connection, .. } => self.answer(connection),
                     Event::Writable { connection } => self.resume(connection),
                     Event::Closed { connection, .. } => self.close(connection),
@@ -405,6 +337,10 @@ impl<'a, R: Ring> Worker<'a, R> {
             if self.delivery.is_some() {
                 self.release();
             }
+            if self.config.scylla.is_some() {
+                // What does not work here was refused when the table was made.
+                let _ = shards::move_when_due(self.engine, clock::now());
+            }
             if self.events_seen != self.engine.events.published() {
                 self.publish();
             }
@@ -413,7 +349,7 @@ impl<'a, R: Ring> Worker<'a, R> {
         Ok(())
     }
 
-    fn accept(&mut self, id: ConnectionId) {
+    fn accept(&mut self, id: ConnectionId, peer: SocketAddr, port: u16) {
         if self.connections.fetch_add(1, Ordering::Relaxed) >= self.config.connections_max {
             self.connections.fetch_sub(1, Ordering::Relaxed);
             self.ring.close(id);
@@ -423,7 +359,11 @@ impl<'a, R: Ring> Worker<'a, R> {
             frame_size_max: self.config.frame_size_max,
             backlog_max: self.config.backlog_max,
         };
-        let session = Session::new(Arc::clone(self.engine), Arc::clone(&self.counters), limits);
+        let (engine, counters) = (Arc::clone(self.engine), Arc::clone(&self.counters));
+        let session = match engine.shards.as_ref().is_some_and(|shards| shards.port == port) {
+            true => Session::at_shard(engine, counters, limits, peer.port()),
+            false => Session::new(engine, counters, limits),
+        };
         if self.peers.len() <= id.index() {
             self.peers.resize_with(id.index() + 1, || None);
         }

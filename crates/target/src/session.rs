@@ -11,6 +11,7 @@ use crate::error::CqlError;
 use crate::execute::Answer;
 use crate::faults::Fates;
 use crate::plan::{Compiled, PreparedId};
+use crate::shards::Seat;
 use crate::system_tables::CQL_VERSION;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -112,6 +113,8 @@ pub(crate) enum Mode {
     Mock,
     /// Operations may meet a fault.
     Faulty(Box<Fates>),
+    /// It may have come to the wrong shard.
+    Sharded,
 }
 
 /// A connection's state.
@@ -130,17 +133,30 @@ pub struct Session {
     known: HashMap<PreparedId, Arc<Compiled>, BuildHasherDefault<IdHasher>>,
     pub(crate) scratch: Vec<u8>,
     pub(crate) mode: Mode,
+    /// None of a target without shards.
+    pub(crate) seat: Option<Box<Seat>>,
 }
 
 impl Session {
     /// A new connection; `counters` is its thread's block.
     #[must_use]
     pub fn new(engine: Arc<Engine>, counters: Arc<Counters>, limits: SessionLimits) -> Self {
+        let seat = Seat::by_load(&engine);
+        Self::seated(engine, counters, limits, seat)
+    }
+
+    pub(crate) fn seated(
+        engine: Arc<Engine>,
+        counters: Arc<Counters>,
+        limits: SessionLimits,
+        seat: Option<Box<Seat>>,
+    ) -> Self {
         counters.add(Counter::Connections, 1);
-        let mode = match (&engine.faults, &engine.config.storage) {
-            (Some(plan), _) => Mode::Faulty(Box::new(Fates::new(plan))),
-            (None, Storage::Null) => Mode::Mock,
-            (None, Storage::Memory | Storage::Lsm(_)) => Mode::Plain,
+        let mode = match (&engine.faults, &seat, &engine.config.storage) {
+            (Some(plan), _, _) => Mode::Faulty(Box::new(Fates::new(plan))),
+            (None, Some(_), _) => Mode::Sharded,
+            (None, None, Storage::Null) => Mode::Mock,
+            (None, None, Storage::Memory | Storage::Lsm(_)) => Mode::Plain,
         };
         Self {
             engine,
@@ -153,6 +169,7 @@ impl Session {
             known: HashMap::default(),
             scratch: Vec::new(),
             mode,
+            seat,
         }
     }
 
@@ -291,9 +308,7 @@ impl Session {
         match answered {
             Ok(answer) => {
                 response.opcode = answer.opcode as u8;
-                if answer.has_warnings {
-                    response.flags |= flags::WARNING;
-                }
+                response.flags |= answer.flags;
             }
             Err(error) => {
                 out.truncate(start + HEADER_SIZE);
@@ -331,6 +346,7 @@ impl Session {
                 }
             }
             Mode::Faulty(_) => return self.meet_fate(header, body, out),
+            Mode::Sharded => return self.answer_sharded(header, body, out),
         }
         self.carry_out(header, body, out)
     }
@@ -361,18 +377,7 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Result<Answer, CqlError> {
         match Request::decode(header, body)? {
-            Request::Options => {
-                let count = usize::from(self.engine.config.protocol_max.clamp(4, 5) - 3);
-                put::string_multimap(
-                    out,
-                    &[
-                        ("CQL_VERSION", &[CQL_VERSION]),
-                        ("COMPRESSION", &["snappy", "lz4"]),
-                        ("PROTOCOL_VERSIONS", &VERSIONS[..count]),
-                    ],
-                );
-                Ok(Answer::of(Opcode::Supported))
-            }
+            Request::Options => Ok(self.options(out)),
             Request::Startup(options) => self.startup(header.version, &options),
             Request::Register(events) => self.register(&events),
             Request::Query(text, parameters) => self.query(text, parameters, out),
@@ -393,6 +398,20 @@ impl Session {
                 "Unexpected message AUTH_RESPONSE: no authentication was asked for".to_owned(),
             )),
         }
+    }
+
+    fn options(&self, out: &mut Vec<u8>) -> Answer {
+        let count = usize::from(self.engine.config.protocol_max.clamp(4, 5) - 3);
+        let seat = self.seat.as_ref().map_or(Vec::new(), |seat| seat.supported());
+        let seat: Vec<_> = seat.iter().map(|(key, value)| (*key, [value.as_str()])).collect();
+        let mut options: Vec<(&str, &[&str])> = vec![
+            ("CQL_VERSION", &[CQL_VERSION]),
+            ("COMPRESSION", &["snappy", "lz4"]),
+            ("PROTOCOL_VERSIONS", &VERSIONS[..count]),
+        ];
+        options.extend(seat.iter().map(|(key, value)| (*key, &value[..])));
+        put::string_multimap(out, &options);
+        Answer::of(Opcode::Supported)
     }
 
     fn count_request(&self, opcode: Option<Opcode>) {
@@ -442,6 +461,7 @@ impl Session {
         let protocol = Protocol::new(version, compression)
             .map_err(|error| CqlError::Protocol(error.to_string()))?;
         self.version = Some(version);
+        self.seat.iter_mut().for_each(|seat| seat.startup(options));
         // What follows the answer to this is framed.
         self.framed = (!protocol.is_bare()).then(|| {
             Box::new(Framed {

@@ -12,6 +12,7 @@ use crate::ddl;
 use crate::engine::Engine;
 use crate::error::{CqlError, hex, invalid};
 use crate::options::{quoted, quoted_map};
+use crate::shards;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Keyspaces that clients cannot change.
@@ -101,16 +102,28 @@ const TABLES: [&str; 19] = [
      faults text)",
 ];
 
+/// Beside them, of a target that is like a ScyllaDB host.
+const SCYLLA_TABLES: [&str; 3] = [
+    "CREATE TABLE system_schema.scylla_keyspaces (keyspace_name text PRIMARY KEY, \
+     initial_tablets int, storage_options frozen<map<text, text>>, storage_type text)",
+    "CREATE TABLE system.tablets (table_id uuid, last_token bigint, keyspace_name text static, \
+     replicas frozen<list<frozen<tuple<uuid, int>>>>, table_name text static, \
+     tablet_count int static, PRIMARY KEY (table_id, last_token))",
+    "CREATE TABLE system_wideload.shards (shard int PRIMARY KEY, connections bigint, \
+     misrouted bigint, requests bigint)",
+];
+
 /// Makes the system keyspaces, and their description of themselves.
 pub(crate) fn create(engine: &Engine) -> Result<(), CqlError> {
     let local =
         || vec![("class".to_owned(), "org.apache.cassandra.locator.LocalStrategy".to_owned())];
     for name in KEYSPACES {
         let keyspace =
-            Keyspace { replication: local(), durable_writes: true, tables: Default::default() };
+            Keyspace { replication: local(), durable_writes: true, ..Keyspace::default() };
         engine.schema_mut().keyspaces.insert(name.to_owned(), keyspace);
     }
-    for text in TABLES {
+    let of_shards = engine.shards.iter().flat_map(|_| SCYLLA_TABLES);
+    for text in TABLES.into_iter().chain(of_shards) {
         let Statement::CreateTable(create) = cql::parse(text)?.statement else {
             return Err(invalid("a system table is no table"));
         };
@@ -126,7 +139,7 @@ pub(crate) fn create(engine: &Engine) -> Result<(), CqlError> {
         schema.keyspaces.values().flat_map(|k| k.tables.values().cloned()).collect()
     };
     for name in KEYSPACES {
-        put_keyspace(engine, name, &local(), true)?;
+        put_keyspace(engine, name, &local(), true, None)?;
     }
     tables.iter().try_for_each(|table| put_table(engine, table))?;
     put_local(engine)
@@ -139,7 +152,8 @@ fn put_local(engine: &Engine) -> Result<(), CqlError> {
         address => address,
     };
     let port = engine.config.address.port();
-    let id = uuid_text(&engine.generator.random());
+    let id = engine.shards.as_ref().map(|shards| shards.host_id);
+    let id = uuid_text(&id.unwrap_or_else(|| engine.generator.random()));
     let generation = engine.now_us() / 1_000_000;
     let protocol = engine.config.protocol_max;
     engine.run(&format!(
@@ -181,7 +195,15 @@ pub(crate) fn put_keyspace(
     name: &str,
     replication: &[(String, String)],
     durable_writes: bool,
+    tablets: Option<u32>,
 ) -> Result<(), CqlError> {
+    if let Some(count) = tablets {
+        engine.run(&format!(
+            "INSERT INTO system_schema.scylla_keyspaces (keyspace_name, initial_tablets) \
+             VALUES ({}, {count})",
+            quoted(name)
+        ))?;
+    }
     engine.run(&format!(
         "INSERT INTO system_schema.keyspaces (keyspace_name, durable_writes, replication) \
          VALUES ({}, {durable_writes}, {})",
@@ -223,7 +245,7 @@ pub(crate) fn put_table(engine: &Engine, table: &Table) -> Result<(), CqlError> 
             quoted(&column.data_type.name())
         ))?;
     }
-    Ok(())
+    shards::lay_out(engine, table)
 }
 
 /// Deletes a table's rows.
@@ -235,18 +257,19 @@ pub(crate) fn remove_table(engine: &Engine, keyspace: &str, table: &str) -> Resu
             quoted(table)
         ))?;
     }
-    Ok(())
+    shards::forget(engine, keyspace, Some(table))
 }
 
 /// Deletes a keyspace's rows and those of all that was in it.
 pub(crate) fn remove_keyspace(engine: &Engine, keyspace: &str) -> Result<(), CqlError> {
-    for of in ["keyspaces", "tables", "columns"] {
+    let of_shards = engine.shards.iter().map(|_| "scylla_keyspaces");
+    for of in ["keyspaces", "tables", "columns"].into_iter().chain(of_shards) {
         engine.run(&format!(
             "DELETE FROM system_schema.{of} WHERE keyspace_name = {}",
             quoted(keyspace)
         ))?;
     }
-    Ok(())
+    shards::forget(engine, keyspace, None)
 }
 
 /// Writes the sums of the counters into their table.

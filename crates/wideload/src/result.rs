@@ -9,7 +9,7 @@ use crate::style::Style;
 use crate::text::{COLUMNS, TIE, wrap};
 use lab::Finished;
 use record::repeats::{Repeats, Spread};
-use record::summary::{Stats, Summary};
+use record::summary::{ShardBalance, Stats, Summary};
 use record::{Caveat, Verdict};
 use std::fmt::Write as _;
 
@@ -45,6 +45,9 @@ pub(crate) fn block(finished: &Finished, style: Style) -> String {
     table(&mut text, summary);
     text.push('\n');
     push(&mut text, &wrap(&outcomes(summary), "outcomes  ", "          "));
+    if let Some(shards) = &summary.shards {
+        push(&mut text, &wrap(&balance(shards), "shards    ", "          "));
+    }
     if let Some(repeats) = &summary.repeats {
         push(&mut text, &wrap(&repeated(repeats), "repeats   ", "          "));
     }
@@ -167,6 +170,14 @@ fn outcomes(summary: &Summary) -> String {
     seen.join(", ")
 }
 
+/// How evenly the requests lay on the shards.
+fn balance(shards: &ShardBalance) -> String {
+    let share = |requests: u64| 100.0 * requests as f64 / shards.requests.max(1) as f64;
+    let (least, most) = (share(shards.least), share(shards.most));
+    let ShardBalance { count, astray, .. } = shards;
+    format!("{count}, each with {least:.2} to {most:.2} % of the requests; {astray} astray")
+}
+
 fn client(summary: &Summary) -> String {
     let c = &summary.client;
     let shown = |value: Option<f64>, unit: &str| value.map(|v| format!("{v:.2} {unit}"));
@@ -221,6 +232,7 @@ mod tests {
             latency_us: BTreeMap::from([("read-modify-write".to_owned(), op)]),
             client: ClientCost { cpu_us_per_op: Some(1.0), ..ClientCost::default() },
             caveats: vec![caveat],
+            shards: None,
             repeats: None,
             run: "runs/x".into(),
         };

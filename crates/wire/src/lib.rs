@@ -6,3 +6,5 @@
 pub mod cql;
 pub mod murmur3;
 pub mod routing;
+pub mod shards;
+pub mod tablets;

@@ -17,6 +17,7 @@ const EXCEPTIONS: &[Exception] = &[
     ("crates/drive/src/exchange.rs", &["Box<", "Box::new"], "records, moved once per interval"),
     ("crates/drive/src/framed.rs", &["Box<", "Box::new"], "made when a connection begins"),
     ("crates/drive/src/handshake.rs", &["format!"], "before a connection takes operations"),
+    ("crates/drive/src/offering.rs", &["format!"], "what hosts are asked before a run"),
     ("crates/drive/src/pacer.rs", &["Box<", "Box::new"], "the random stream, made with a worker"),
     ("crates/drive/src/run.rs", &[], "starts and ends the workers"),
     ("crates/drive/src/stream.rs", &["Box<", "Box::new"], "the control connection's socket"),

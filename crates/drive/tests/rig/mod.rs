@@ -107,6 +107,7 @@ pub(crate) fn drive(
         load,
         databases: vec![Arc::new(Roster::new(vec![address], None))],
         access: Access::default(),
+        by_shard: true,
         connections: drive::connections(2, workers),
         cpus: vec![CpuId(0); workers],
         seed: 7,

@@ -84,6 +84,7 @@ impl Client {
             warm_until_steady: false,
             settle: Nanos::ZERO,
             repeat: 1,
+            connections_by_shard: false,
             connections: drive::connections(wanted.max(needed), workers),
             engine: Engine::Epoll,
             wait: if shared { Wait::Sleep } else { Wait::Spin },

@@ -114,7 +114,8 @@ impl Running<'_> {
         let trial = self.trial;
         self.live.stage(&format!("preparing {}", trial.table.quoted()));
         let prepared = data::prepare(trial, provisioned, self.live, self.stop)?;
-        let Prepared { ids, filling, version, addresses, ring, watched, mut caveats } = prepared;
+        let Prepared { ids, filling, version, addresses, ring, shards, watched, mut caveats } =
+            prepared;
         let (protocol, plan) = (trial.protocol, trial.plan.clone());
         let encoder = Encoder::speaking(protocol, plan, &trial.table, &ids, trial.consistency);
         let encoder = Arc::new(encoder);
@@ -157,7 +158,13 @@ impl Running<'_> {
             "jvms": (!effects.is_empty()).then(|| jvm::facts(&effects)),
         });
         let databases: Vec<_> = match trial.databases() {
-            1 => vec![Arc::new(Roster::new(addresses, ring))],
+            1 => {
+                let roster = Roster::new(addresses, ring);
+                vec![Arc::new(match shards {
+                    Some(shards) => roster.sharded(shards),
+                    None => roster,
+                })]
+            }
             _ => addresses.iter().map(|&one| Arc::new(Roster::new(vec![one], None))).collect(),
         };
         let watch = watched.map(|watched| RingWatch::start(watched, databases[0].clone()));

@@ -107,10 +107,10 @@ impl<R: Ring> Secured<R> {
             Event::Received { connection, at } => self.on_received(connection, at, events),
             Event::Writable { connection } => self.on_writable(connection, events),
             Event::Closed { connection, error } => self.on_closed(connection, error, events),
-            Event::Accepted { connection, peer } => match (self.begin)(peer) {
+            Event::Accepted { connection, peer, port } => match (self.begin)(peer) {
                 Ok(session) => {
                     self.add(connection, session, Stage::Shaking);
-                    events.push(Event::Accepted { connection, peer });
+                    events.push(Event::Accepted { connection, peer, port });
                 }
                 Err(_) => self.ring.close(connection),
             },
@@ -212,9 +212,9 @@ impl<R: Ring> Secured<R> {
 }
 
 impl<R: Ring> Ring for Secured<R> {
-    fn connect(&mut self, address: SocketAddr) -> io::Result<ConnectionId> {
+    fn connect_from(&mut self, port: Option<u16>, address: SocketAddr) -> io::Result<ConnectionId> {
         let session = (self.begin)(address)?;
-        let id = self.ring.connect(address)?;
+        let id = self.ring.connect_from(port, address)?;
         self.add(id, session, Stage::Opening);
         Ok(id)
     }

@@ -38,7 +38,8 @@ use units::{Nanos, clock};
 /// Completions that are looked at in one turn before memory for them grows.
 const COMPLETIONS_ROOM: usize = 4096;
 
-/// What a completion belongs to: the upper half of its user data; the lower one is the connection.
+/// What a completion belongs to: the upper half of its user data; the lower one is the connection,
+/// or the listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 enum Kind {
@@ -281,7 +282,8 @@ impl Uring {
                 self.at_once -= 1;
                 self.completed(id);
             }
-            Some(Kind::Listener) => self.accept(events),
+            // No connection's, so that none is reaped.
+            Some(Kind::Listener) => return self.accept(id.index(), events),
             Some(Kind::Mailbox) => {
                 for (stream, peer) in self.sharing.take() {
                     self.accepted(stream, peer, events);
@@ -382,7 +384,8 @@ impl Uring {
         }
     }
 
-    fn accept(&mut self, events: &mut Vec<Event>) {
+    /// The listener of this index can be accepted from.
+    fn accept(&mut self, index: usize, events: &mut Vec<Event>) {
         for _ in 0..ACCEPTS_MAX {
             match self.sharing.accept() {
                 Some(Accepted::Here(stream, peer)) => self.accepted(stream, peer, events),
@@ -390,38 +393,39 @@ impl Uring {
                 None => break,
             }
         }
-        self.watch_listener();
+        self.watch_listener(index);
     }
 
     /// Attaches a connection that the mailbox counts already.
     fn accepted(&mut self, stream: TcpStream, peer: SocketAddr, events: &mut Vec<Event>) {
+        let port = stream.local_addr().map_or(0, |local| local.port());
         match self.attach(stream) {
             Ok(id) => {
                 if let Some(connection) = self.get(id) {
                     connection.accepted = true;
                 }
-                events.push(Event::Accepted { connection: id, peer });
+                events.push(Event::Accepted { connection: id, peer, port });
             }
             Err(_) => self.sharing.closed(),
         }
     }
 
-    fn watch_listener(&mut self) {
-        if let Some(fd) = self.sharing.listener().map(AsRawFd::as_raw_fd) {
-            self.watch(fd, Kind::Listener);
+    fn watch_listener(&mut self, index: usize) {
+        if let Some(fd) = self.sharing.listener(index).map(AsRawFd::as_raw_fd) {
+            self.watch(fd, Kind::Listener, ConnectionId(index as u32));
         }
     }
 
     fn watch_mailbox(&mut self) {
         if let Some(fd) = self.sharing.bell().map(AsRawFd::as_raw_fd) {
-            self.watch(fd, Kind::Mailbox);
+            self.watch(fd, Kind::Mailbox, NONE);
         }
     }
 }
 
 impl Ring for Uring {
-    fn connect(&mut self, address: SocketAddr) -> io::Result<ConnectionId> {
-        Ok(self.add(connecting(address)?, true))
+    fn connect_from(&mut self, port: Option<u16>, address: SocketAddr) -> io::Result<ConnectionId> {
+        Ok(self.add(connecting(address, port)?, true))
     }
 
     fn attach(&mut self, stream: TcpStream) -> io::Result<ConnectionId> {
@@ -433,8 +437,8 @@ impl Ring for Uring {
 
     fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
-        self.sharing.listen(listener);
-        self.watch_listener();
+        let index = self.sharing.listen(listener);
+        self.watch_listener(index);
         Ok(())
     }
 

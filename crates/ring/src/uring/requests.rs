@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)]
 
-use super::{Kind, NONE, Uring, pool};
+use super::{Kind, Uring, pool};
 use crate::ConnectionId;
 use io_uring::types::Fd;
 use io_uring::{opcode, squeue};
@@ -69,8 +69,8 @@ impl Uring {
     }
 
     /// Watches a descriptor that is no connection's until it can be read from.
-    pub(super) fn watch(&mut self, fd: i32, kind: Kind) {
+    pub(super) fn watch(&mut self, fd: i32, kind: Kind, id: ConnectionId) {
         let entry = opcode::PollAdd::new(Fd(fd), libc::POLLIN as u32).build();
-        self.push(entry.user_data(kind.user_data(NONE)));
+        self.push(entry.user_data(kind.user_data(id)));
     }
 }

@@ -227,6 +227,8 @@ pub struct Select {
     pub per_partition_limit: Option<Term>,
     pub limit: Option<Term>,
     pub allow_filtering: bool,
+    /// ScyllaDB's `USING TIMEOUT` follows.
+    pub has_timeout: bool,
 }
 
 /// `USING TIMESTAMP .. AND TTL ..`

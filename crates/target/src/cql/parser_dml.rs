@@ -61,6 +61,13 @@ impl Parser<'_> {
         };
         let limit = if self.take_word("limit")? { Some(self.term()?) } else { None };
         let allow_filtering = self.take_words(&["allow", "filtering"])?;
+        let has_timeout = self.take_words(&["using", "timeout"])?;
+        if has_timeout {
+            match self.peek(0)? {
+                Kind::Duration(_) => drop(self.take()?),
+                _ => return Err(self.unexpected("a duration")?),
+            }
+        }
         Ok(Statement::Select(Select {
             table,
             selectors,
@@ -70,6 +77,7 @@ impl Parser<'_> {
             per_partition_limit,
             limit,
             allow_filtering,
+            has_timeout,
         }))
     }
 

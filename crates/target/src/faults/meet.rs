@@ -55,7 +55,7 @@ impl Session {
     pub(crate) fn take_fate(&mut self) -> Fate {
         match &mut self.mode {
             Mode::Faulty(fates) => std::mem::take(&mut fates.last),
-            Mode::Plain | Mode::Mock => Fate::default(),
+            Mode::Plain | Mode::Mock | Mode::Sharded => Fate::default(),
         }
     }
 
@@ -76,6 +76,19 @@ impl Session {
         access(&compiled).map(|access| (access, consistency))
     }
 
+    /// Answers what no fault keeps from being answered.
+    fn answer_fateless(
+        &mut self,
+        header: &Header,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Answer, CqlError> {
+        match self.seat {
+            Some(_) => self.answer_sharded(header, body, out),
+            None => self.answer_faultless(header, body, out),
+        }
+    }
+
     /// Answers a request as its fate has it. What of that concerns the connection is left for
     /// [`Self::take_fate`].
     #[cold]
@@ -87,15 +100,15 @@ impl Session {
     ) -> Result<Answer, CqlError> {
         let exposed = self.exposed(header, body);
         let (Some((access, consistency)), Mode::Faulty(fates)) = (exposed, &mut self.mode) else {
-            return self.answer_faultless(header, body, out);
+            return self.answer_fateless(header, body, out);
         };
         let fate = fates.next(access);
-        let Some(fault) = fate.fault else { return self.answer_faultless(header, body, out) };
+        let Some(fault) = fate.fault else { return self.answer_fateless(header, body, out) };
         self.counters.add(counter(fault), 1);
-        let Some(code) = code(fault) else { return self.answer_faultless(header, body, out) };
+        let Some(code) = code(fault) else { return self.answer_fateless(header, body, out) };
         if fault == Fault::WriteTimeout && fate.is_done {
             // A write that is refused is refused, and does not time out.
-            self.answer_faultless(header, body, out)?;
+            self.answer_fateless(header, body, out)?;
         }
         Err(CqlError::Injected { code, consistency })
     }

@@ -8,8 +8,9 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use target::{Config, Delay, Faults, LsmOptions, Server, Share, Stall, Storage};
+use target::{Config, Delay, Faults, LsmOptions, Scylla, Server, Share, Stall, Storage};
 use units::{Bytes, Count, CpuSet, Nanos};
+use wire::shards::Sharding;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,6 +19,7 @@ Examples:
   wideload serve --listen 127.0.0.1:9042 --storage lsm --dir rows
   wideload serve --listen 127.0.0.1:9042 --serial 500us
   wideload serve --listen 127.0.0.1:9142 --tls-cert server.pem --tls-key server.key
+  wideload serve --listen 127.0.0.1:9042 --scylla --shards 4
   wideload serve --listen 127.0.0.1:9042 --stall 500ms/10s --delay exp:2ms
   wideload serve --listen 127.0.0.1:9042 --fault overloaded=1%,drop=0.01%,late:15s=0.1%
 
@@ -90,7 +92,55 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_client_ca: Option<PathBuf>,
     #[command(flatten)]
+    like: Like,
+    #[command(flatten)]
     wrong: Wrong,
+}
+
+/// What it has of a ScyllaDB host.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "ScyllaDB")]
+struct Like {
+    /// Emulate the shards and tablets of a ScyllaDB host, for clients that route by them; how many
+    /// requests came to the wrong shard stands in system_wideload.shards, and is told at the end
+    #[arg(long)]
+    scylla: bool,
+    /// So many shards
+    #[arg(
+        long,
+        value_name = "SHARDS",
+        default_value_t = 4,
+        requires = "scylla",
+        value_parser = clap::value_parser!(u16).range(1..=4096)
+    )]
+    shards: u16,
+    /// The port where a client's port chooses the shard [default: that of --listen and 10000, any
+    /// free one where that is 0]
+    #[arg(long, value_name = "PORT", requires = "scylla")]
+    shard_aware_port: Option<u16>,
+    /// Move a tablet of every table to the next shard, once in so long
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "scylla",
+        value_parser = super::times::tablet_move
+    )]
+    move_tablets: Option<Nanos>,
+}
+
+/// Upper bits of a token that do not count: what ScyllaDB has by default.
+const IGNORE_MSB: u8 = 12;
+
+impl Like {
+    fn scylla(&self, listen: SocketAddr) -> Option<Scylla> {
+        let sharding = Sharding::new(self.shards, IGNORE_MSB).filter(|_| self.scylla)?;
+        let beside = match listen.port() {
+            0 => 0,
+            port => port.checked_add(10_000).unwrap_or_default(),
+        };
+        let port = self.shard_aware_port.unwrap_or(beside);
+        Some(Scylla { sharding, port, move_every: self.move_tablets })
+    }
 }
 
 /// What it does wrong on purpose; a result on such a target says so.
@@ -179,13 +229,14 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         io: args.engine,
         faults: faults.clone(),
         tls: tls(args)?,
+        scylla: args.like.scylla(args.listen),
         ..Config::new(args.listen)
     };
     let server = Server::bind(config).map_err(Exit::environment)?;
-    announce(args, &faults, server.local_addr());
-    let faults_met = server.faults_met();
+    announce(args, &faults, &server);
+    let (faults_met, shards_met) = (server.faults_met(), server.shards_met());
     server.run(&stop).map_err(Exit::environment)?;
-    if let Some(met) = faults_met() {
+    for met in faults_met().into_iter().chain(shards_met()) {
         // As above: nobody may be reading.
         let _ = writeln!(std::io::stdout(), "{met}");
     }
@@ -233,7 +284,8 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
 
 /// The first line says where it listens (`run` reads it there), the second what it is not, the
 /// third what it does on purpose.
-fn announce(args: &Args, faults: &Faults, address: SocketAddr) {
+fn announce(args: &Args, faults: &Faults, server: &Server) {
+    let address = server.local_addr();
     let storage = match args.storage {
         StorageKind::Memory => "in memory",
         StorageKind::Lsm => "on disk",
@@ -249,6 +301,10 @@ fn announce(args: &Args, faults: &Faults, address: SocketAddr) {
             out,
             "a mock: each operation holds one lock for {serial}, so it does {ops_s:.0} op/s at most"
         );
+    }
+    if let Some(port) = server.shard_aware_port() {
+        let shards = args.like.shards;
+        let _ = writeln!(out, "like a ScyllaDB: {shards} shards, chosen by source port on {port}");
     }
     if faults.are_any() {
         let _ = writeln!(out, "faults on purpose: {faults}");

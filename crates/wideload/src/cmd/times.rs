@@ -22,6 +22,16 @@ pub(crate) fn gather(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// Between two moves of tablets.
+pub(crate) fn tablet_move(text: &str) -> Result<Nanos, String> {
+    match at_most(text, RUN_MAX)? {
+        time if time < Nanos::from_millis(1) => {
+            Err(format!("'{text}' is too often: give at least 1ms"))
+        }
+        time => Ok(time),
+    }
+}
+
 /// A time until an answer or between two rows; histograms end at one hour.
 pub(crate) fn of_operation(text: &str) -> Result<Nanos, String> {
     at_most(text, HOUR)
@@ -49,6 +59,7 @@ mod tests {
         assert_eq!(serial("500us"), Ok(Nanos::from_micros(500)));
         assert!(serial("1000h").unwrap_err().ends_with("at most 10s"));
         assert!(gather("0s").is_err() && gather("5ms").is_ok());
+        assert!(tablet_move("0s").is_err() && tablet_move("1ms").is_ok());
         assert!(of_operation("61m").is_err() && of_operation("60m").is_ok());
         assert!(of_run("721h").is_err() && of_run("720h").is_ok());
         assert!(of_run("soon").unwrap_err().contains("30s"));

@@ -89,6 +89,7 @@ pub(crate) fn trial_of(
         warm_until_steady: args.warm == WarmUp::Auto,
         settle: args.settle.unwrap_or(SETTLE),
         repeat: args.repeat,
+        connections_by_shard: args.connections.is_none(),
         connections: drive::connections(wanted, workers / databases),
         wait,
         engine: args.engine,
@@ -101,11 +102,7 @@ pub(crate) fn trial_of(
         give_up: args.give_up,
         seed: args.seed,
         interval: args.interval,
-        load_choice: match (args.load, args.skip_load) {
-            (true, _) => LoadChoice::Load,
-            (_, true) => LoadChoice::Skip,
-            _ => LoadChoice::Undecided,
-        },
+        load_choice: load_choice(args),
         out: args.out.clone(),
         name: args.name.clone().unwrap_or_else(|| name_of(&args.workload)),
         command_line: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
@@ -124,6 +121,14 @@ pub(crate) fn trial_of(
 fn access(args: &Args) -> Result<Access, Exit> {
     let credentials = password::credentials(args.user.as_ref(), args.password_file.as_deref());
     Ok(Access { credentials: credentials.map_err(Exit::usage)?, tls: args.tls.client()? })
+}
+
+fn load_choice(args: &Args) -> LoadChoice {
+    match (args.load, args.skip_load) {
+        (true, _) => LoadChoice::Load,
+        (_, true) => LoadChoice::Skip,
+        _ => LoadChoice::Undecided,
+    }
 }
 
 /// Where the rows are; a profile says that itself.
