@@ -73,10 +73,35 @@ queries:
     fields: samerow
 "#;
 
+const CLAIMS: &str = r#"
+keyspace: claims
+keyspace_definition: "CREATE KEYSPACE claims WITH replication = {'class': 'SimpleStrategy',
+  'replication_factor': 1}"
+table: seats
+table_definition: |
+  CREATE TABLE seats (hall text, seat int, owner text, price int, PRIMARY KEY (hall, seat))
+    WITH CLUSTERING ORDER BY (seat DESC);
+columnspec:
+  - {name: hall, size: gaussian(5..20)}
+  - {name: seat, cluster: fixed(3), population: uniform(1..1M)}
+insert: {partitions: fixed(1), select: fixed(1)/1, batchtype: UNLOGGED, condition: IF owner = NULL}
+queries:
+  once:
+    cql: insert into seats (hall, seat, owner) values (?, ?, ?) if not exists
+    fields: samerow
+  swap:
+    cql: update seats set price = ? where hall = ? and seat = ? if owner = ?
+    fields: samerow
+  drop:
+    cql: delete from seats where hall = ? and seat = ? if exists
+    fields: samerow
+"#;
+
 /// A target, and the profiles beside it.
 fn profiles() -> Stress {
     let rig = Stress::new();
-    for (name, text) in [("posts", POSTS), ("counts", COUNTS), ("types", TYPES)] {
+    for (name, text) in [("posts", POSTS), ("counts", COUNTS), ("types", TYPES), ("claims", CLAIMS)]
+    {
         fs::write(rig.home.at(&format!("{name}.yaml")), text).unwrap();
     }
     rig
@@ -181,6 +206,37 @@ fn counters_of_several_partitions_are_added_to_in_one_batch() {
     );
     assert!(both.stdout.contains("Diary.entries.insert,"), "{both:?}");
     assert!(of_type(&both, "hits.page").1 > 0.0, "{both:?}");
+}
+
+#[test]
+fn writes_with_conditions_are_done_once() {
+    let rig = profiles();
+    let run = |ops: &str, seeds: &str| {
+        good(
+            &rig,
+            &format!(
+                "user profile=claims.yaml ops({ops}) n=100 no-warmup -rate threads=8 -pop \
+                 seq={seeds}"
+            ),
+        )
+    };
+    let stamps = || rig.cells("SELECT seat, writetime(owner), writetime(price) FROM claims.seats");
+    run("insert=1", "1..100");
+    let first = stamps();
+    assert!((290..=300).contains(&first.len()), "{}", first.len());
+    run("insert=1,once=1", "1..100");
+    assert_eq!(stamps(), first, "each seat has its owner");
+    // What a row has been written with is what its condition is bound to.
+    run("swap=1", "1..100");
+    let changed = stamps();
+    let prices = |rows: &[Vec<_>]| rows.iter().map(|row| row[2].clone()).collect::<Vec<_>>();
+    let owners = |rows: &[Vec<_>]| rows.iter().map(|row| row[1].clone()).collect::<Vec<_>>();
+    assert_eq!(owners(&changed), owners(&first));
+    let moved = prices(&changed).iter().zip(prices(&first)).filter(|(a, b)| *a != b).count();
+    assert!((80..=100).contains(&moved), "{moved}");
+    run("drop=1", "1..100");
+    let left = stamps().len();
+    assert!((190..=220).contains(&left), "{left}");
 }
 
 #[test]

@@ -163,10 +163,6 @@ impl Reader {
             return Err(LineError::at(word, what, "Make it the same as keyspace."));
         }
         let insert = &profile.insert;
-        if insert.condition.as_ref().is_some_and(|condition| condition.contains('?')) {
-            let what = format!("Profile {path}: a condition with values to bind is not built yet");
-            return Err(LineError::unbuilt(word, what, "Write its values into it."));
-        }
         let asked = profile.queries.values();
         let levels = asked.flat_map(|q| [&q.consistency, &q.serial_consistency]);
         for level in levels.chain([&insert.consistency, &insert.serial_consistency]).flatten() {
