@@ -3,7 +3,7 @@
 //!
 //! In: what a statement says, bound values. Out: rows of `[applied]` and, where it is false, of
 //! what is there instead. All is decided under the lock of the one partition. Source: Apache
-//! Cassandra 3.11, `ModificationStatement`, `BatchStatement`, `ColumnCondition`. A custom timestamp,
+//! Cassandra 3.11: `ModificationStatement`, `BatchStatement`, `ColumnCondition`. A given timestamp,
 //! counters and IN on the key are refused, as there.
 
 use crate::catalog::{Role, Table};

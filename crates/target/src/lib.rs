@@ -25,15 +25,15 @@
 //!   from zero. Elements of lists are ordered by arrival.
 //! - Conditions (`IF ..`) are looked at under the lock of the partition: no rounds of a protocol,
 //!   and every one is decided at once. Collections are compared with null alone.
-//! - Refused by name: conditions on elements of collections, user-defined types, functions and aggregates,
-//!   secondary indexes, materialized views, triggers, roles, JSON, GROUP BY, ALTER
-//!   TABLE DROP/RENAME/ALTER, functions in a SELECT beyond COUNT, WRITETIME, TTL, TOKEN;
-//!   authentication, TLS; protocol versions other than 4 and 5.
+//! - Refused by name: conditions on elements of collections, user-defined types, functions and
+//!   aggregates, secondary indexes, materialized views, triggers, roles, JSON, GROUP BY, ALTER TABLE
+//!   DROP/RENAME/ALTER, functions in a SELECT beyond COUNT, WRITETIME, TTL, TOKEN; authentication,
+//!   TLS; protocol versions other than 4 and 5.
 //! - Clustering columns of type decimal, collection or tuple are refused, and ORDER BY together
 //!   with IN on the partition key.
 //! - Rows of an IN on the partition key come in the order of tokens.
-//! - Options of tables are checked and shown, but only `default_time_to_live` has an effect; COMPACT
-//!   STORAGE is taken with a warning. No tracing: the flag is ignored.
+//! - Options of tables are checked and shown, but only `default_time_to_live` has an effect;
+//!   COMPACT STORAGE is taken with a warning. No tracing: the flag is ignored.
 //! - A LOGGED batch is applied write by write under each partition's lock; it is refused as a whole
 //!   or done as a whole, but others may see it half-done across partitions.
 //! - Pages end at 8 MiB too; an answer without paging beyond 128 MiB is refused.

@@ -8,6 +8,8 @@ mod rig;
 use rig::Ended;
 use rig::stress::{Stress, result};
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 
 const POSTS: &str = r#"
 keyspace: Diary
@@ -35,6 +37,13 @@ queries:
   between:
     cql: select title from entries where writer = ? and written >= ?
 "#;
+
+/// The table of the posts, in their profile.
+const BODY: &str = "  CREATE TABLE entries (
+    writer text, written timeuuid, part int, title text, body text, length bigint,
+    PRIMARY KEY (writer, written, part)
+  ) WITH CLUSTERING ORDER BY (written DESC, part ASC);
+";
 
 const COUNTS: &str = r#"
 keyspace: tally
@@ -140,7 +149,7 @@ fn posts_are_written_whole_and_found_by_their_queries() {
     let order = [
         "  Type: user",
         "  Command Ratios: {insert=1.0}",
-        "  Profile File(s): posts.yaml",
+        "  Profile File: posts.yaml",
         "Created schema.",
         "Running [insert] with 16 threads for 400 iteration",
         "type       total ops,",
@@ -183,6 +192,31 @@ fn posts_are_written_whole_and_found_by_their_queries() {
         .good("user profile=posts.yaml ops(insert=1) n=10 no-warmup truncate=once -rate threads=1");
     assert!(cut.stdout.contains("Truncated Diary.entries."), "{cut:?}");
     assert!((50..=150).contains(&rig.count("diary.entries")));
+}
+
+/// Where a profile has no table, the cluster has it; its text comes over the network as well.
+#[test]
+fn a_table_that_is_there_need_not_be_defined() {
+    let rig = profiles();
+    good(&rig, "user profile=posts.yaml ops(insert=1) n=100 no-warmup -rate threads=4");
+    let there = rig.count("diary.entries");
+    let bare = POSTS.replace("table_definition", "# was: ").replace(BODY, "");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = [0; 1024];
+        assert!(stream.read(&mut asked).unwrap() > 0);
+        write!(stream, "HTTP/1.0 200 OK\r\n\r\n{bare}").unwrap();
+    });
+    let line = format!(
+        "user profile=http://{address}/bare.yaml ops(insert=1,whole=1) n=400 no-warmup -rate \
+         threads=4 -pop seq=1..100"
+    );
+    let both = good(&rig, &line);
+    server.join().unwrap();
+    assert!(of_type(&both, "whole").1 > 50.0, "{both:?}");
+    assert_eq!(rig.count("diary.entries"), there, "the same rows");
 }
 
 #[test]
@@ -229,10 +263,9 @@ fn writes_with_conditions_are_done_once() {
     // What a row has been written with is what its condition is bound to.
     run("swap=1", "1..100");
     let changed = stamps();
-    let prices = |rows: &[Vec<_>]| rows.iter().map(|row| row[2].clone()).collect::<Vec<_>>();
-    let owners = |rows: &[Vec<_>]| rows.iter().map(|row| row[1].clone()).collect::<Vec<_>>();
-    assert_eq!(owners(&changed), owners(&first));
-    let moved = prices(&changed).iter().zip(prices(&first)).filter(|(a, b)| *a != b).count();
+    let pairs = || changed.iter().zip(&first);
+    assert!(pairs().all(|(new, old)| new[1] == old[1]), "owners stay");
+    let moved = pairs().filter(|(new, old)| new[2] != old[2]).count();
     assert!((80..=100).contains(&moved), "{moved}");
     run("drop=1", "1..100");
     let left = stamps().len();
@@ -280,13 +313,16 @@ fn what_cannot_be_is_refused_with_its_reason() {
     let rig = profiles();
     let odd = POSTS.replace("limit 3", "limit ?").replace("Diary", "odd");
     fs::write(rig.home.at("limit.yaml"), odd).unwrap();
+    let bare = POSTS.replace("table_definition", "# was: ").replace(BODY, "");
+    fs::write(rig.home.at("bare.yaml"), bare).unwrap();
     fs::write(rig.home.at("no.yaml"), POSTS.replace("size: gaussian(8..20)", "width: 4")).unwrap();
     for (line, status, said) in [
         ("user profile=none.yaml ops(insert=1)", 1, "Cannot read the profile none.yaml"),
         ("user profile=no.yaml ops(insert=1)", 1, "has no option 'width'"),
         ("user profile=posts.yaml ops(inset=1)", 1, "No query defined with name inset"),
         ("user profile=posts.yaml ops(validate=1)", 2, "validate is not built"),
-        ("user profile=https://host/posts.yaml ops(insert=1)", 2, "not fetched"),
+        ("user profile=https://host/posts.yaml ops(insert=1)", 2, "not fetched by https"),
+        ("user profile=bare.yaml ops(insert=1)", 1, "the cluster has no table diary.entries"),
         ("user profile=limit.yaml ops(latest=1) n=5 no-warmup -rate threads=1", 2, "[limit]"),
     ] {
         let ended = rig.stress(line);

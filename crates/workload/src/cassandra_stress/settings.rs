@@ -12,14 +12,16 @@ use super::table;
 use units::{Credentials, Secret};
 
 mod groups;
+mod shown;
 mod types;
 mod user;
 
+pub use shown::Shown;
 pub use types::{
-    Columns, Command, Compat, Drawn, End, Errors, Graph, Hosts, Kind, Level, Log, Mode,
-    OperationType, Population, Rate, Schema, Settings, TimeUnit, Truncate,
+    Columns, Command, Compat, Delay, DelayPolicy, Drawn, End, Errors, Graph, Hosts, Kind, Level,
+    Log, Mode, OperationType, Population, Rate, Schema, Settings, TimeUnit, Truncate,
 };
-pub use user::{Files, Spec, User, UserAction, UserOperation};
+pub use user::{Files, Sources, Spec, User, UserAction, UserOperation};
 
 /// What a command line asks for.
 #[derive(Debug, Clone)]
@@ -200,6 +202,7 @@ impl Reader {
         chosen: &Chosen,
         mut line: Line,
     ) -> Result<Asked, LineError> {
+        let shown = Shown::of(&line);
         let end = self.end(chosen, chosen.grouping)?;
         let truncate = truncate(chosen);
         let upper = |prefix: &str, default: &str| {
@@ -257,6 +260,7 @@ impl Reader {
             errors,
             log,
             graph,
+            shown,
             notices: self.notices,
         };
         user::check(&mut settings)?;

@@ -147,7 +147,7 @@ fn errors_are_of_the_originals_kind_with_place_and_cure() {
             true,
         ),
         ("user profile=none.yaml ops(insert=1)".to_owned(), "Cannot read the profile", false),
-        ("user profile=bare.yaml ops(insert=1)".to_owned(), "has no table_definition", true),
+        ("user profile=bare.yaml ops(insert=1)".to_owned(), "has no table_definition", false),
         ("user profile=level.yaml ops(insert=1)".to_owned(), "no consistency level", false),
         ("user profile=broken.yaml ops(insert=1)".to_owned(), "Profile broken.yaml: ", false),
         ("user profile=wide.yaml ops(insert=1)".to_owned(), "more than 65k rows", false),
