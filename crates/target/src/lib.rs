@@ -26,8 +26,8 @@
 //! - Conditions (`IF ..`) are looked at under the lock of the partition: no rounds of a protocol,
 //!   and every one is decided at once. Collections are compared with null alone.
 //! - Refused by name: conditions on elements of collections, user-defined types, functions and
-//!   aggregates, secondary indexes, materialized views, triggers, roles, JSON, GROUP BY, ALTER TABLE
-//!   DROP/RENAME/ALTER, functions in a SELECT beyond COUNT, WRITETIME, TTL, TOKEN; authentication,
+//!   aggregates, secondary indexes, materialized views, triggers, roles, JSON, GROUP BY, ALTER
+//!   TABLE DROP/RENAME/ALTER, functions in a SELECT beyond COUNT, WRITETIME, TTL, TOKEN; authentication,
 //!   TLS; protocol versions other than 4 and 5.
 //! - Clustering columns of type decimal, collection or tuple are refused, and ORDER BY together
 //!   with IN on the partition key.
