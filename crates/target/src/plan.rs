@@ -24,7 +24,7 @@ pub(crate) enum Plan {
     /// A write with a condition: a lightweight transaction.
     Conditional(Box<WritePlan>),
     Batch(Vec<WritePlan>),
-    /// DDL and USE, carried out from the syntax tree.
+    /// DDL, DESCRIBE and USE, carried out from the syntax tree.
     Schema(Statement),
 }
 
