@@ -27,8 +27,8 @@
 //!   and every one is decided at once. Collections are compared with null alone.
 //! - Refused by name: conditions on elements of collections, user-defined types, functions and
 //!   aggregates, secondary indexes, materialized views, triggers, roles, JSON, GROUP BY, ALTER
-//!   TABLE DROP/RENAME/ALTER, functions in a SELECT beyond COUNT, WRITETIME, TTL, TOKEN; authentication,
-//!   TLS; protocol versions other than 4 and 5.
+//!   TABLE DROP/RENAME/ALTER, functions in a SELECT beyond COUNT, WRITETIME, TTL, TOKEN;
+//!   authentication, TLS; protocol versions other than 4 and 5.
 //! - Clustering columns of type decimal, collection or tuple are refused, and ORDER BY together
 //!   with IN on the partition key.
 //! - Rows of an IN on the partition key come in the order of tokens.
