@@ -180,10 +180,6 @@ impl Reader {
                 let what = "Must specify at least one command with a non-zero ratio";
                 return Err(LineError::at(word, what, "Write ratio(read=1,write=1)."));
             }
-            if ratios.iter().any(|(k, _)| k.counts()) && !ratios.iter().all(|(k, _)| k.counts()) {
-                let what = "Counters and rows in one mix, which are two tables, are not built yet";
-                return Err(LineError::unbuilt(word, what, "Mix one or the other."));
-            }
         }
         let default = Word { text: "GAUSSIAN(1..10)".to_owned(), column: command.column };
         let clustering = drawn(chosen.get("clustering=").unwrap_or(&default))?;
