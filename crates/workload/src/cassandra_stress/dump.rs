@@ -250,8 +250,7 @@ impl Settings {
         self.dump_profiles(text)
     }
 
-    fn dump_rest(&self, text: &mut String) -> std::fmt::Result {
-        self.dump_insert(text)?;
+    fn dump_columns(&self, text: &mut String) -> std::fmt::Result {
         let Columns { names, count, size, slice, timestamp_us, comparator } = &self.columns;
         writeln!(text, "Columns:\n  Max Columns Per Key: {}", names.len())?;
         writeln!(text, "  Column Names: [{}]\n  Comparator: {comparator}", names.join(", "))?;
@@ -265,7 +264,14 @@ impl Settings {
             distribution: Distribution::fixed(n as i64),
         };
         let counted = count.clone().unwrap_or_else(|| fixed(names.len()));
-        writeln!(text, "  Count Distribution: {}", described(&counted))?;
+        writeln!(text, "  Count Distribution: {}", described(&counted))
+    }
+
+    fn dump_rest(&self, text: &mut String) -> std::fmt::Result {
+        self.dump_insert(text)?;
+        if self.user().is_none() {
+            self.dump_columns(text)?;
+        }
         writeln!(text, "Errors:\n  Ignore: {}", self.errors.ignore)?;
         writeln!(text, "  Tries: {}", self.errors.retries + 1)?;
         let Delay { policy, least_ms, most_ms } = self.errors.delay;
@@ -291,7 +297,9 @@ impl Settings {
         writeln!(text, "  Is White List: {}", self.hosts.whitelist)?;
         writeln!(text, "  Datacenter: {}", or_null(self.hosts.datacenter.as_deref()))?;
         let schema = &self.schema;
-        writeln!(text, "Schema:\n  Keyspace: {}", schema.keyspace)?;
+        let profile = self.user().and_then(|user| user.specs.first()).map(|spec| &spec.profile);
+        let keyspace = profile.map_or(&schema.keyspace, |profile| &profile.keyspace);
+        writeln!(text, "Schema:\n  Keyspace: {keyspace}")?;
         writeln!(text, "  Replication Strategy: {}", schema.strategy)?;
         let misspelt = if self.compat == Compat::Scylla { "Options" } else { "Pptions" };
         writeln!(text, "  Replication Strategy {misspelt}: {}", map(&schema.strategy_options))?;

@@ -148,7 +148,7 @@ impl Reader {
         if operations.is_empty() {
             return Err(none());
         }
-        let default = Word { text: "GAUSSIAN(1..10)".to_owned(), column: command.column };
+        let default = Word { text: "gaussian(1..10)".to_owned(), column: command.column };
         let word = chosen.get("clustering=").unwrap_or(&default);
         let clustering = drawn(word)?;
         if clustering.distribution.max() < 1 {

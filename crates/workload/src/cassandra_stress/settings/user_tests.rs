@@ -120,7 +120,7 @@ fn the_line_goes_before_the_profile() {
     assert!((write.row_population.max() - 0.5).abs() < 1e-9);
     assert!((write.select.max() - 1.0).abs() < 1e-9);
     let dump = settings.dump();
-    for line in ["Command Ratios: {insert=1.0}", "Profile File(s): posts.yaml", "Order: SORTED"] {
+    for line in ["Command Ratios: {insert=1.0}", "Profile File: posts.yaml", "Order: SORTED"] {
         assert!(dump.contains(line), "{line} in {dump}");
     }
 }
