@@ -11,9 +11,10 @@ use crate::tally::Witness;
 use crate::worker::Worker;
 use record::Outcome;
 use ring::Ring;
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
-use units::Nanos;
+use units::{Nanos, harmless};
 use wire::cql::request::Request;
 use wire::cql::response::{Reply, Response, classify};
 use wire::cql::{ErrorCode, HEADER_SIZE, Header, flags};
@@ -23,7 +24,9 @@ use wire::cql::{ErrorCode, HEADER_SIZE, Header, flags};
 fn note_error(first: &OnceLock<String>, header: &Header, body: &[u8]) {
     first.get_or_init(|| match Response::decode(header, body) {
         Ok(Response::Error { code, message, .. }) => {
-            let mut text: String = message.chars().take(200).collect();
+            let said: String = message.chars().take(200).collect();
+            // It goes to terminals, as a line.
+            let mut text = harmless(&said.replace('\n', " "));
             // Writing to a string does not fail.
             let _ = write!(text, " (code {:#06x})", code.0);
             text
@@ -245,7 +248,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         if slot.unprepared > UNPREPARED_MAX {
             return self.operations.attempted(index, at, Outcome::Error);
         }
-        self.operations.paused.push_back((at + PREPARE_PAUSE, index));
+        self.operations.paused.push(Reverse((at + PREPARE_PAUSE, index)));
         let link = &mut self.connections[usize::from(connection)];
         // None: it is on its way already.
         if let Some(stream) = link.streams.take_for_prepare(statement) {

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use wire::cql::request::PreparedRef;
 use wire::cql::response::Prepared;
 use wire::cql::{Consistency, ExecuteTemplate, FrameWriter, Protocol};
-use workload::{Action, Blobs, Cells, Draw, Plan, Random, Statement, TableStatement, Touch};
+use workload::{
+    Action, Blobs, Cells, Counters, Draw, Plan, Random, Statement, TableStatement, Touch,
+};
 
 /// A name as CQL wants it: quoted where it is not a plain lower-case identifier.
 #[must_use]
@@ -111,7 +113,15 @@ pub fn statement_texts(plan: &Plan, name: &TableName) -> Vec<String> {
     if let Some(tables) = &plan.tables {
         return tables.statements.iter().map(|statement| statement.text.clone()).collect();
     }
-    plan.statements.iter().map(|statement| text_of(plan, statement, &name.quoted())).collect()
+    let beside = |table: &str| {
+        TableName { keyspace: name.keyspace.clone(), table: table.to_owned() }.quoted()
+    };
+    let counters = plan.counters.as_ref().map(|counters| beside(&counters.table));
+    let text = |statement: &Statement| match &counters {
+        Some(counters) if statement.counts => text_of(plan, statement, counters),
+        _ => text_of(plan, statement, &name.quoted()),
+    };
+    plan.statements.iter().map(text).collect()
 }
 
 fn text_of(plan: &Plan, statement: &Statement, table: &str) -> String {
@@ -128,8 +138,10 @@ fn text_of(plan: &Plan, statement: &Statement, table: &str) -> String {
             selection(plan, statement)
         ),
         Action::Update => {
-            let at = plan.schema.timestamp_us.map(|at| format!(" USING TIMESTAMP {at}"));
-            let set = match plan.schema.cells {
+            let at = plan.schema.timestamp_us.filter(|_| !statement.counts);
+            let at = at.map(|at| format!(" USING TIMESTAMP {at}"));
+            let cells = if statement.counts { Cells::Counter } else { plan.schema.cells };
+            let set = match cells {
                 Cells::Counter => {
                     columns.map(|c| format!("{c} = {c} + ?")).collect::<Vec<_>>().join(", ")
                 }
@@ -212,6 +224,25 @@ fn write_blobs<'a>(
     frame
 }
 
+/// What the counters beside the rows grow by.
+#[inline(never)]
+fn write_counts<'a>(
+    mut frame: FrameWriter<'a>,
+    plan: &Plan,
+    draw: &Draw,
+    columns: &[usize],
+) -> FrameWriter<'a> {
+    for &column in columns {
+        frame.value(|out| match &plan.counters {
+            Some(Counters { values, .. }) => {
+                values.write_value(draw.value_seed, &[], column, &plan.schema.columns, out)
+            }
+            None => 0,
+        });
+    }
+    frame
+}
+
 #[derive(Debug)]
 struct Executable {
     template: ExecuteTemplate,
@@ -274,7 +305,9 @@ impl Encoder {
                 Action::Read | Action::Scan => 8,
                 // What a value is written with may be longer than itself.
                 Action::Update | Action::Insert => {
-                    statement.columns.len() * (4 + plan.value_size_max()) + plan.value_room()
+                    let counter = if plan.counters.is_some() { size_of::<i64>() } else { 0 };
+                    let (most, room) = (plan.value_size_max(), plan.value_room());
+                    statement.columns.len() * (4 + most.max(counter)) + room.max(counter)
                 }
             };
             template.frame_size(4 + plan.key_size_max() + values)
@@ -354,6 +387,9 @@ impl Encoder {
                 Some(random) => {
                     frame = write_random(frame, random, draw.value_seed, &statement.columns);
                 }
+                None if statement.counts => {
+                    frame = write_counts(frame, plan, draw, &statement.columns);
+                }
                 None => match plan.values.blobs_of(key) {
                     Some(blobs) => frame = write_blobs(frame, blobs, &statement.columns),
                     None => {
@@ -404,6 +440,9 @@ impl Encoder {
     ) -> bool {
         let plan = &*self.plan;
         let statement = &self.statements[statement].statement;
+        if statement.counts {
+            return true;
+        }
         let key_size = plan.write_key(draw.key, key);
         let mut cells = wire::cql::Cursor::new(cells);
         for _ in 0..rows {

@@ -8,6 +8,7 @@ use crate::tally::Witness;
 use crate::worker::{SLEEP_MAX, Worker};
 use record::Outcome;
 use ring::Ring;
+use std::cmp::Reverse;
 use units::Nanos;
 
 /// After a request to stop, answers are waited for no longer than this.
@@ -58,7 +59,9 @@ impl<R: Ring, W: Witness> Worker<R, W> {
 
     /// Counts what was due and never sent, and what waits for its next attempt.
     fn abandon_unsent(&mut self, now: Nanos) {
-        self.operations.resend.extend(self.operations.paused.drain(..).map(|(_, slot)| slot));
+        self.operations
+            .resend
+            .extend(self.operations.paused.drain().map(|Reverse((_, slot))| slot));
         while let Some(slot) = self.operations.resend.pop_front() {
             self.abandon_one(slot, now);
         }

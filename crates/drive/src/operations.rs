@@ -8,12 +8,16 @@ use crate::slots::{Slot, Slots};
 use crate::source::Source;
 use crate::tally::{Tally, Witness};
 use record::Outcome;
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use units::Nanos;
 use wire::cql::Header;
 use wire::tablets::Tablet;
 use workload::Draw;
+
+/// Spreads the bits of what chooses the length of a pause.
+const SCATTER: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// All that an operation needs beside a connection.
 pub(crate) struct Operations<W: Witness> {
@@ -26,9 +30,9 @@ pub(crate) struct Operations<W: Witness> {
     /// Operations whose next frame found no connection: retries, next steps, frames lost before
     /// they were offered.
     pub(crate) resend: VecDeque<u32>,
-    /// Operations whose next attempt waits for its pause to end. All pauses are equal, so the
+    /// Operations whose next attempt waits for its pause to end, and when that is; the
     /// first is due first.
-    pub(crate) paused: VecDeque<(Nanos, u32)>,
+    pub(crate) paused: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Tablets that answers have told of, not learnt yet.
     pub(crate) told: Vec<Tablet>,
 }
@@ -51,7 +55,7 @@ impl<W: Witness> Operations<W> {
             witness,
             inserts,
             resend: VecDeque::with_capacity(in_flight_max),
-            paused: VecDeque::with_capacity(in_flight_max),
+            paused: BinaryHeap::with_capacity(in_flight_max),
             told: Vec::new(),
         }
     }
@@ -83,9 +87,12 @@ impl<W: Witness> Operations<W> {
             self.resend.push_back(index);
         } else if u32::from(slot.failures) < self.setup.retries && outcome::worth_a_retry(outcome) {
             slot.failures += 1;
-            match self.setup.retry_pause {
+            let attempts = self.setup.retries + 1;
+            let random = (slot.draw.value_seed ^ at.0).wrapping_mul(SCATTER);
+            let failures = u32::from(slot.failures);
+            match self.setup.retry_pause.after(outcome, failures, attempts, random) {
                 Nanos::ZERO => self.resend.push_back(index),
-                pause => self.paused.push_back((at + pause, index)),
+                pause => self.paused.push(Reverse((at + pause, index))),
             }
         } else {
             self.finish(index, at, outcome);

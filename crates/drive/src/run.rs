@@ -12,6 +12,7 @@ use crate::links::LinkError;
 use crate::load::{Amount, Arrivals, Load, Wait};
 use crate::ramp::Ramp;
 use crate::recorder::{Interval, Recorder};
+use crate::retry_pause::RetryPause;
 use crate::roster::Roster;
 use crate::sharded::ShardLoad;
 use crate::source::Window;
@@ -63,7 +64,7 @@ pub struct Drive {
     /// Further attempts at a step that failed.
     pub retries: u32,
     /// Before each of them.
-    pub retry_pause: Nanos,
+    pub retry_pause: RetryPause,
     /// So long without any success ends the run.
     pub give_up: Nanos,
     /// The first operation that fails for good ends the run.
@@ -119,7 +120,7 @@ pub(crate) struct Setup {
     pub(crate) credentials: Option<Credentials>,
     pub(crate) timeout: Nanos,
     pub(crate) retries: u32,
-    pub(crate) retry_pause: Nanos,
+    pub(crate) retry_pause: RetryPause,
     pub(crate) wait: Wait,
     /// What the target said first of an operation that failed; written once.
     pub(crate) first_error: OnceLock<String>,

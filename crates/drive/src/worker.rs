@@ -22,6 +22,7 @@ use crate::source::{Due, Window};
 use crate::tally::Witness;
 use record::Outcome;
 use ring::{ConnectionId, Event, Flush, Ring};
+use std::cmp::Reverse;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -218,8 +219,10 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     fn issue(&mut self, now: Nanos) {
         self.blocked = false;
         self.share_acknowledgements();
-        while let Some(&(_, slot)) = self.operations.paused.front().filter(|(at, _)| *at <= now) {
-            self.operations.paused.pop_front();
+        while let Some(&Reverse((_, slot))) =
+            self.operations.paused.peek().filter(|Reverse((at, _))| *at <= now)
+        {
+            self.operations.paused.pop();
             self.operations.resend.push_back(slot);
         }
         while let Some(&slot) = self.operations.resend.front() {
@@ -513,7 +516,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         if self.operations.source.is_held() {
             until = until.min(now + HOLD);
         }
-        let paused = self.operations.paused.front().map(|&(at, _)| at);
+        let paused = self.operations.paused.peek().map(|&Reverse((at, _))| at);
         for at in self.deadline.into_iter().chain(paused) {
             until = until.min(at);
         }

@@ -118,7 +118,7 @@ queries: {some: {cql: \"select body from posts where site = ? and at = ? and par
 #[test]
 fn nothing_is_allocated_for_the_rows_of_a_profile() {
     let line = "user profile=posts ops(insert=1,some=1) n=2000".to_owned();
-    let asked = parse(&[line], Compat::default(), &|_| Ok(PROFILE.to_owned())).unwrap();
+    let asked = parse(&[line], Compat::default(), &|_: &str| Ok(PROFILE.to_owned())).unwrap();
     let Asked::Run(settings) = asked else { panic!("{asked:?}") };
     let plan = Arc::new(settings.plan(64));
     let target = serve(Storage::Memory);

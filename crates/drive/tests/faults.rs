@@ -163,7 +163,7 @@ fn retries_go_on_until_they_are_used_up_and_service_time_runs_from_the_first() {
     let mock = mock(|n| if n % 2 == 0 { Act::Fail(0x1001) } else { Act::Answer });
     let mut drive = drive(mock.address, &encoder(), 1, closed(1, Amount::Ops(50)));
     drive.retries = 1;
-    drive.retry_pause = Nanos::from_millis(2);
+    drive.retry_pause = drive::RetryPause::constant(Nanos::from_millis(2));
     let (driven, ..) = run(&drive, vec![Unwitnessed]);
     assert_eq!(count(&driven, Outcome::Ok), 50);
     assert_eq!(mock.requests.load(Ordering::Relaxed), 100);

@@ -165,6 +165,7 @@ fn trial(bench: &Bench, plan: &Arc<Plan>, threads: usize, length: Nanos, out: Pa
         retries: 0,
         load_retries: 0,
         load_retry_pause: Nanos::ZERO,
+        retry_pause: drive::RetryPause::NONE,
         give_up: Nanos::from_secs(5),
         seed: 1,
         interval: Nanos::from_secs(1),

@@ -14,6 +14,7 @@ mod compactions;
 mod course;
 mod data;
 mod data_size;
+mod dialect;
 mod driven;
 mod error;
 pub mod experiment;
@@ -52,6 +53,7 @@ pub use calibration::{
     Calibration, CalibrationError, Calibrations, Identity, Limit, SCHEMA, Spread,
 };
 pub use caveats::STAND_IN;
+pub use dialect::Dialect;
 pub use error::LabError;
 pub use explain::{explain, long_warm_up};
 pub use live::{Live, LiveInterval, Total};

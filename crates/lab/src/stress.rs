@@ -8,10 +8,12 @@
 mod console;
 mod ddl;
 mod figures;
+mod sources;
 mod text;
 mod trial;
 
 pub use ddl::statements;
+pub use sources::Reachable;
 pub use trial::Client;
 
 use self::console::{Console, HdrFile, Measured, Sink};

@@ -13,6 +13,7 @@ use crate::capture::Capture;
 use crate::caveats;
 use crate::compactions;
 use crate::course::Course;
+use crate::dialect::Dialect;
 use crate::driven::{analyzed_load, client_cost, op_names, verdict, write_total};
 use crate::error::LabError;
 use crate::kept::Kept;
@@ -26,8 +27,8 @@ use crate::settle::{self, Gate};
 use crate::sharded;
 use analyze::figures;
 use drive::{
-    Access, Arrivals, Drive, DriveError, Driven, Ended, Engine, Levels, Load, TableName,
-    Unwitnessed, Wait,
+    Access, Arrivals, Drive, DriveError, Driven, Ended, Engine, Levels, Load, RetryPause,
+    TableName, Unwitnessed, Wait,
 };
 use record::hlog::Intervals;
 use record::manifest::{Manifest, Verdict};
@@ -108,6 +109,8 @@ pub struct Trial {
     pub load_retries: u32,
     /// Before each of them.
     pub load_retry_pause: Nanos,
+    /// Before each further attempt of a run.
+    pub retry_pause: RetryPause,
     /// So long without a success ends the run.
     pub give_up: Nanos,
     /// Of all random streams.
@@ -448,7 +451,10 @@ impl<'a> Running<'a> {
             intervals: Intervals::of(trial.interval),
             timeout: trial.timeout,
             retries: if trial.loads() { trial.load_retries } else { trial.retries },
-            retry_pause: if trial.loads() { trial.load_retry_pause } else { Nanos::ZERO },
+            retry_pause: match trial.loads() {
+                true => RetryPause::constant(trial.load_retry_pause),
+                false => trial.retry_pause,
+            },
             give_up: trial.give_up,
             first_failure_ends: trial.scripted.as_ref().is_some_and(|f| f.first_failure_ends),
             missing_is_fine: trial.scripted.as_ref().is_some_and(|f| f.missing_is_fine),
@@ -521,6 +527,7 @@ impl<'a> Running<'a> {
             .chain(self.trial.forewarned.iter().chain(&ready.caveats).cloned())
             .chain(figures.caveats)
             .chain(more)
+            .map(|caveat| Dialect::of(self.trial).caveat(caveat))
             .collect();
         let summary = Summary {
             schema: record::manifest::SCHEMA,
@@ -543,6 +550,7 @@ impl<'a> Running<'a> {
             Some(death) => (Verdict::Failed, Some(death)),
             None => verdict(&summary, driven, self.trial.give_up),
         };
+        let failure = failure.map(|why| Dialect::of(self.trial).told(&why));
         trial_dir.write_json("summary.json", &summary)?;
         write_total(trial_dir, names, driven)?;
         let overall = analyze::overall(&window);
@@ -563,7 +571,8 @@ impl<'a> Running<'a> {
         done: Vec<Done>,
         failure: Option<LabError>,
     ) -> Result<Finished, LabError> {
-        let ended = failure.map(|error| (error.verdict(), error.to_string()));
+        let dialect = Dialect::of(self.trial);
+        let ended = failure.map(|error| (error.verdict(), dialect.told(&error.to_string())));
         let run = repeats::conclude(done, self.trial.repeat, ended).ok_or(LabError::Interrupted)?;
         let repeats::Run { summary, verdict, failure } = run;
         self.manifest.caveats = summary.caveats.clone();

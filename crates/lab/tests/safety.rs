@@ -106,6 +106,7 @@ impl Rig {
             retries: 0,
             load_retries: 0,
             load_retry_pause: Nanos::ZERO,
+            retry_pause: drive::RetryPause::NONE,
             give_up: Nanos::from_secs(10),
             scripted: None,
             seed: 1,

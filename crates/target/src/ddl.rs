@@ -271,7 +271,32 @@ fn create_table(
     if let Some(keyspace) = engine.schema_mut().keyspaces.get_mut(keyspace) {
         keyspace.tables.insert(name.clone(), table);
     }
-    Ok(Outcome::table("CREATED", keyspace, name))
+    let told = "COMPACT STORAGE has no effect on how the reference target keeps rows";
+    let warnings = if create.compact { vec![told.to_owned()] } else { Vec::new() };
+    Ok(Outcome { warnings, ..Outcome::table("CREATED", keyspace, name) })
+}
+
+/// What COMPACT STORAGE has no room for.
+fn check_compact(create: &CreateTable, columns: &[Column]) -> Result<(), CqlError> {
+    let mut cells = columns.iter().filter(|c| matches!(c.role, Role::Static | Role::Regular));
+    if cells.clone().any(|c| c.role == Role::Static) {
+        return Err(invalid("Static columns are not supported in COMPACT STORAGE tables"));
+    }
+    if cells.clone().any(|c| c.data_type.is_multicell()) {
+        return Err(invalid("Non-frozen collections are not supported with COMPACT STORAGE"));
+    }
+    match (create.clustering.is_empty(), cells.clone().count()) {
+        (true, 0) => Err(invalid("No definition found that is not part of the PRIMARY KEY")),
+        (false, 2..) => {
+            let names: Vec<_> = cells.by_ref().map(|c| c.name.as_str()).collect();
+            Err(invalid(format!(
+                "COMPACT STORAGE with composite PRIMARY KEY allows no more than one column not \
+                 part of the PRIMARY KEY (got: {})",
+                names.join(", ")
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Makes a table of its definition, over the rows that are `kept`.
@@ -292,6 +317,9 @@ pub(crate) fn build_table(
         columns.push(column(create, definition)?);
     }
     check_keys(create, &columns)?;
+    if create.compact {
+        check_compact(create, &columns)?;
+    }
     let mut options = TableOptions::new();
     options.apply(&create.options)?;
     number(&mut columns);

@@ -1,6 +1,7 @@
 //! QUERY, EXECUTE and BATCH: values are matched with markers, the plan is carried out, the answer
 //! encoded.
 
+use crate::condition::{ConditionalWrite, Transaction};
 use crate::counters::Counter;
 use crate::cql::ast::{BatchKind, Statement};
 use crate::ddl;
@@ -51,6 +52,16 @@ fn check_consistency(consistency: Consistency, is_write: bool) -> Result<(), Cql
             Err(invalid("You must use conditional updates for serializable writes"))
         }
         _ => Ok(()),
+    }
+}
+
+/// The same for the commit of a write with a condition.
+fn check_commit(consistency: Consistency) -> Result<(), CqlError> {
+    match consistency {
+        Consistency::Serial | Consistency::LocalSerial => Err(invalid(format!(
+            "{consistency} is not supported as conditional update commit consistency"
+        ))),
+        consistency => check_consistency(consistency, true),
     }
 }
 
@@ -130,9 +141,17 @@ impl Session {
                 out.extend_from_slice(canned.body(form.skip_metadata));
                 Ok(Answer::of(Opcode::Result))
             }
+            Plan::Conditional(plan) => {
+                check_commit(consistency)?;
+                self.write_if(&[(plan, &values[..])], false, now_us, form, out)
+            }
             Plan::Batch(writes) => {
-                check_consistency(consistency, true)?;
                 let pairs: Vec<_> = writes.iter().map(|w| (w, &values[..])).collect();
+                if writes.iter().any(|write| write.condition.is_some()) {
+                    check_commit(consistency)?;
+                    return self.write_if(&pairs, true, now_us, form, out);
+                }
+                check_consistency(consistency, true)?;
                 self.write_all(&pairs, timestamp_us, now_us)?;
                 Ok(void(out))
             }
@@ -246,12 +265,37 @@ impl Session {
         Ok(())
     }
 
+    /// Does writes together if the conditions among them hold; the answer says whether.
+    fn write_if(
+        &self,
+        writes: &[(&WritePlan, &[Value<'_>])],
+        is_batch: bool,
+        now_us: i64,
+        form: Form<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Answer, CqlError> {
+        let timestamp_us = self.engine.next_timestamp_us(now_us);
+        let generator = &self.engine.generator;
+        let mut bound = Vec::with_capacity(writes.len());
+        for (plan, values) in writes {
+            self.check_write(plan)?;
+            let context = Context { values, generator, now_us };
+            bound.push(ConditionalWrite::bind(plan, &context, timestamp_us)?);
+        }
+        let together = Transaction::new(&bound, is_batch)?;
+        let decided = together.execute(&self.engine.list_sequence, seconds(now_us));
+        writes.iter().for_each(|(plan, _)| self.count_write(plan));
+        self.counters.add(Counter::Batches, u64::from(is_batch));
+        self.counters.add(Counter::Rows, decided.rows() as u64);
+        decided.encode(form.skip_metadata, out);
+        Ok(Answer::of(Opcode::Result))
+    }
+
     pub(crate) fn batch(
         &mut self,
         batch: &Batch<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Answer, CqlError> {
-        check_consistency(batch.consistency, true)?;
         let mut compiled: Vec<Arc<Compiled>> = Vec::with_capacity(batch.statements.len());
         for (statement, _) in &batch.statements {
             compiled.push(match statement {
@@ -264,7 +308,7 @@ impl Session {
         }
         let mut writes = Vec::with_capacity(compiled.len());
         for (compiled, (_, values)) in compiled.iter().zip(&batch.statements) {
-            let Plan::Write(plan) = &compiled.plan else {
+            let (Plan::Write(plan) | Plan::Conditional(plan)) = &compiled.plan else {
                 return Err(invalid(
                     "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are \
                      allowed.",
@@ -280,6 +324,11 @@ impl Session {
         };
         check_batch(kind, writes.iter().map(|(plan, _)| *plan))?;
         let (timestamp_us, now_us) = self.times(batch.timestamp_us, batch.now_s);
+        if writes.iter().any(|(plan, _)| plan.condition.is_some()) {
+            check_commit(batch.consistency)?;
+            return self.write_if(&writes, true, now_us, Form::default(), out);
+        }
+        check_consistency(batch.consistency, true)?;
         self.write_all(&writes, timestamp_us, now_us)?;
         Ok(void(out))
     }

@@ -23,15 +23,17 @@
 //! - A write on disk costs the size of its partition, which is kept as a whole.
 //! - A counter is a sum: its updates are not ordered by time, and one after a delete starts again
 //!   from zero. Elements of lists are ordered by arrival.
-//! - Refused by name: lightweight transactions, user-defined types, functions and aggregates,
-//!   secondary indexes, materialized views, triggers, roles, JSON, GROUP BY, COMPACT STORAGE, ALTER
+//! - Conditions (`IF ..`) are looked at under the lock of the partition: no rounds of a protocol,
+//!   and every one is decided at once. Collections are compared with null alone.
+//! - Refused by name: conditions on elements of collections, user-defined types, functions and
+//!   aggregates, secondary indexes, materialized views, triggers, roles, JSON, GROUP BY, ALTER
 //!   TABLE DROP/RENAME/ALTER, functions in a SELECT beyond COUNT, WRITETIME, TTL, TOKEN;
 //!   authentication; protocol versions other than 4 and 5.
 //! - Clustering columns of type decimal, collection or tuple are refused, and ORDER BY together
 //!   with IN on the partition key.
 //! - Rows of an IN on the partition key come in the order of tokens.
-//! - Options of tables are checked and shown, but only `default_time_to_live` has an effect. No
-//!   tracing: the flag is ignored.
+//! - Options of tables are checked and shown, but only `default_time_to_live` has an effect;
+//!   COMPACT STORAGE is taken with a warning. No tracing: the flag is ignored.
 //! - A LOGGED batch is applied write by write under each partition's lock; it is refused as a whole
 //!   or done as a whole, but others may see it half-done across partitions.
 //! - `USING TIMEOUT`, which drivers add for a ScyllaDB, is taken with `--scylla`; nothing takes so
@@ -41,6 +43,7 @@
 mod catalog;
 mod choice;
 mod collection;
+mod condition;
 mod config;
 mod counters;
 pub mod cql;

@@ -21,6 +21,8 @@ pub(crate) enum Plan {
     /// A SELECT on a mock's table.
     Canned(Box<Canned>),
     Write(Box<WritePlan>),
+    /// A write with a condition: a lightweight transaction.
+    Conditional(Box<WritePlan>),
     Batch(Vec<WritePlan>),
     /// DDL, DESCRIBE and USE, carried out from the syntax tree.
     Schema(Statement),
@@ -59,7 +61,7 @@ impl Plan {
         match self {
             Self::Select(plan) => Some(&plan.metadata),
             Self::Canned(canned) => Some(&canned.metadata),
-            Self::Write(_) | Self::Batch(_) | Self::Schema(_) => None,
+            Self::Write(_) | Self::Conditional(_) | Self::Batch(_) | Self::Schema(_) => None,
         }
     }
 
@@ -93,7 +95,11 @@ pub(crate) fn compile(
         }
         Statement::Batch(batch) => batch_plan(schema, &batch, keyspace, &mut markers)?,
         statement @ (Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)) => {
-            Plan::Write(Box::new(write_plan(schema, &statement, keyspace, &mut markers)?))
+            let plan = Box::new(write_plan(schema, &statement, keyspace, &mut markers)?);
+            match plan.condition {
+                None => Plan::Write(plan),
+                Some(_) => Plan::Conditional(plan),
+            }
         }
         statement => Plan::Schema(statement),
     };
@@ -175,7 +181,7 @@ impl Compiled {
         let (one, many): (Option<&Arc<Table>>, &[WritePlan]) = match &self.plan {
             Plan::Select(plan) => (Some(&plan.table), &[]),
             Plan::Canned(canned) => (Some(&canned.table), &[]),
-            Plan::Write(plan) => (Some(&plan.table), &[]),
+            Plan::Write(plan) | Plan::Conditional(plan) => (Some(&plan.table), &[]),
             Plan::Batch(writes) => (None, writes),
             Plan::Schema(_) => (None, &[]),
         };
@@ -193,7 +199,7 @@ impl Compiled {
         match &self.plan {
             Plan::Select(plan) => key_indexes(&plan.restrictions),
             Plan::Canned(canned) => canned.key_indexes.clone(),
-            Plan::Write(plan) => key_indexes(&plan.restrictions),
+            Plan::Write(plan) | Plan::Conditional(plan) => key_indexes(&plan.restrictions),
             _ => Vec::new(),
         }
     }

@@ -33,11 +33,12 @@ pub(crate) struct Form<'a> {
 }
 
 /// A row in its surroundings.
-struct View<'a> {
-    token: i64,
-    key: &'a [u8],
-    row: Option<&'a Row>,
-    statics: Option<&'a Row>,
+pub(crate) struct View<'a> {
+    pub(crate) token: i64,
+    /// Of the partition.
+    pub(crate) key: &'a [u8],
+    pub(crate) row: Option<&'a Row>,
+    pub(crate) statics: Option<&'a Row>,
 }
 
 fn limit(value: &Option<Expr>, name: &str, context: &Context<'_>) -> Result<u32, CqlError> {
@@ -394,7 +395,12 @@ fn source<'a>(view: &View<'a>, role: Role) -> Option<&'a Row> {
 }
 
 /// A column's value, serialized; None for null.
-fn value<'a>(table: &Table, column: usize, view: &View<'a>, now_s: u32) -> Option<Cow<'a, [u8]>> {
+pub(crate) fn value<'a>(
+    table: &Table,
+    column: usize,
+    view: &View<'a>,
+    now_s: u32,
+) -> Option<Cow<'a, [u8]>> {
     let column = &table.columns[column];
     match column.role {
         Role::Partition(n) => partition_part(view.key, n, table.partition_count).map(Cow::Borrowed),

@@ -5,11 +5,12 @@
 
 use crate::catalog::{Role, Table};
 use crate::collection;
+use crate::condition::Condition;
 use crate::error::{CqlError, invalid, undefined};
 use crate::expr::{Context, Expr, Operand};
 use crate::options::TTL_S_MAX;
 use crate::restrict::{Partitions, Restrictions, RowKey};
-use crate::store::{Expiry, KeyRange, Row, Write};
+use crate::store::{Expiry, KeyRange, Partition, Row, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -65,6 +66,8 @@ pub(crate) struct WritePlan {
     pub(crate) operations: Vec<Operation>,
     pub(crate) timestamp: Option<Expr>,
     pub(crate) ttl: Option<Expr>,
+    /// What must hold for it to be done.
+    pub(crate) condition: Option<Condition>,
 }
 
 /// An operation's operands of this execution.
@@ -80,9 +83,10 @@ enum Step<'a> {
 /// A write with all it needs.
 #[derive(Debug)]
 pub(crate) struct Bound<'a> {
-    plan: &'a WritePlan,
-    partitions: Vec<(i64, Vec<u8>)>,
-    rows: Vec<RowKey>,
+    pub(crate) plan: &'a WritePlan,
+    /// Tokens and keys.
+    pub(crate) partitions: Vec<(i64, Vec<u8>)>,
+    pub(crate) rows: Vec<RowKey>,
     ranges: Vec<KeyRange>,
     steps: Vec<Step<'a>>,
     write: Write,
@@ -193,29 +197,33 @@ impl Bound<'_> {
     /// Does it. `sequence` orders the elements of lists.
     pub(crate) fn apply(&self, sequence: &AtomicI64) {
         for (token, key) in &self.partitions {
-            self.plan.table.store.write(*token, key, |partition| match self.plan.scope {
-                Scope::Partitions => partition.delete(self.write.timestamp_us),
-                Scope::Ranges => self
-                    .ranges
-                    .iter()
-                    .map(|r| partition.delete_range(r.clone(), self.write.timestamp_us))
-                    .sum(),
-                Scope::Statics => {
-                    partition.write_statics(|row| self.apply_row(row, true, sequence))
+            let store = &self.plan.table.store;
+            store.write(*token, key, |partition| self.apply_to(partition, sequence));
+        }
+    }
+
+    /// Does it to one of its partitions; returns the growth in bytes.
+    #[inline]
+    pub(crate) fn apply_to(&self, partition: &mut Partition, sequence: &AtomicI64) -> i64 {
+        match self.plan.scope {
+            Scope::Partitions => partition.delete(self.write.timestamp_us),
+            Scope::Ranges => self
+                .ranges
+                .iter()
+                .map(|r| partition.delete_range(r.clone(), self.write.timestamp_us))
+                .sum(),
+            Scope::Statics => partition.write_statics(|row| self.apply_row(row, true, sequence)),
+            Scope::Rows => {
+                let mut growth = 0;
+                for (key, clustering) in &self.rows {
+                    growth += partition
+                        .write_row(key, clustering, |row| self.apply_row(row, false, sequence));
                 }
-                Scope::Rows => {
-                    let mut growth = 0;
-                    for (key, clustering) in &self.rows {
-                        growth += partition
-                            .write_row(key, clustering, |row| self.apply_row(row, false, sequence));
-                    }
-                    if self.plan.touches(Role::Static) {
-                        growth +=
-                            partition.write_statics(|row| self.apply_row(row, true, sequence));
-                    }
-                    growth
+                if self.plan.touches(Role::Static) {
+                    growth += partition.write_statics(|row| self.apply_row(row, true, sequence));
                 }
-            });
+                growth
+            }
         }
     }
 

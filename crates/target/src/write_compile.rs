@@ -2,7 +2,8 @@
 
 use crate::catalog::{Column, Role, Table};
 use crate::collection::Change;
-use crate::cql::ast::{Assignment, Delete, Insert, Operator, Relation, Term, Update, Using};
+use crate::condition::Condition;
+use crate::cql::ast::{self, Assignment, Delete, Insert, Operator, Relation, Term, Update, Using};
 use crate::error::{CqlError, invalid, undefined};
 use crate::expr::{Expr, Markers, Receiver, compile};
 use crate::restrict::{Restrictions, receiver};
@@ -72,7 +73,9 @@ pub(crate) fn insert(
     let restrictions = Restrictions::compile(&table, &relations, markers)?;
     let (timestamp, ttl) = times(&table, &insert.using, markers)?;
     let kind = WriteKind::Insert;
-    finish(WritePlan { table, kind, restrictions, scope: Scope::Rows, operations, timestamp, ttl })
+    let condition = condition(&table, insert.condition.as_ref(), markers)?;
+    let scope = Scope::Rows;
+    finish(WritePlan { table, kind, restrictions, scope, operations, timestamp, ttl, condition })
 }
 
 /// Compiles an UPDATE.
@@ -96,7 +99,9 @@ pub(crate) fn update(
     }
     let restrictions = Restrictions::compile(&table, &update.relations, markers)?;
     let kind = WriteKind::Update;
-    finish(WritePlan { table, kind, restrictions, scope: Scope::Rows, operations, timestamp, ttl })
+    let condition = condition(&table, update.condition.as_ref(), markers)?;
+    let scope = Scope::Rows;
+    finish(WritePlan { table, kind, restrictions, scope, operations, timestamp, ttl, condition })
 }
 
 /// Compiles a DELETE.
@@ -147,11 +152,28 @@ pub(crate) fn delete(
         (scope, _) => scope,
     };
     let kind = WriteKind::Delete;
-    finish(WritePlan { table, kind, restrictions, scope, operations, timestamp, ttl })
+    let condition = condition(&table, delete.condition.as_ref(), markers)?;
+    finish(WritePlan { table, kind, restrictions, scope, operations, timestamp, ttl, condition })
+}
+
+fn condition(
+    table: &Table,
+    condition: Option<&ast::Condition>,
+    markers: &mut Markers,
+) -> Result<Option<Condition>, CqlError> {
+    condition.map(|condition| Condition::compile(table, condition, markers)).transpose()
 }
 
 /// Checks what all writes have in common: the key is complete, nothing else stands in WHERE.
-fn finish(mut plan: WritePlan) -> Result<WritePlan, CqlError> {
+fn finish(plan: WritePlan) -> Result<WritePlan, CqlError> {
+    let plan = complete(plan)?;
+    if let Some(condition) = &plan.condition {
+        condition.check(&plan)?;
+    }
+    Ok(plan)
+}
+
+fn complete(mut plan: WritePlan) -> Result<WritePlan, CqlError> {
     let table = &plan.table;
     if let Some(filter) = plan.restrictions.filters.first() {
         let column = &table.columns[filter.column];
@@ -195,7 +217,7 @@ fn missing_partition(table: &Table) -> CqlError {
     ))
 }
 
-fn missing_clustering(table: &Table, restrictions: &Restrictions) -> CqlError {
+pub(crate) fn missing_clustering(table: &Table, restrictions: &Restrictions) -> CqlError {
     let missing = table.clustering().iter().skip(restrictions.prefix.len());
     let names: Vec<_> = missing.map(|c| c.name.as_str()).collect();
     invalid(format!("Some clustering keys are missing: {}", names.join(", ")))

@@ -56,6 +56,24 @@ fn a_row_lives_by_its_insert_or_by_a_cell() {
 }
 
 #[test]
+fn compact_storage_is_taken_with_a_warning() {
+    let (_, mut c) = target();
+    let made =
+        c.query("CREATE TABLE t (k int, c int, v int, PRIMARY KEY (k, c)) WITH COMPACT STORAGE");
+    assert!(made.unwrap().warned);
+    c.ok("INSERT INTO t (k, c, v) VALUES (1, 2, 3)");
+    assert_eq!(c.column("SELECT v FROM t WHERE k = 1 AND c = 2"), [3]);
+    for (columns, why) in [
+        ("k int, c int, v int, w int, PRIMARY KEY (k, c)", "no more than one column"),
+        ("k int PRIMARY KEY", "not part of the PRIMARY KEY"),
+        ("k int PRIMARY KEY, l list<int>", "Non-frozen collections"),
+    ] {
+        let said = c.refused(&format!("CREATE TABLE u ({columns}) WITH COMPACT STORAGE"));
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
 fn values_expire() {
     let (target, mut c) = target();
     c.ok("CREATE TABLE t (k int PRIMARY KEY, a int, b int)");

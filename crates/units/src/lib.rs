@@ -7,6 +7,7 @@
 
 mod affinity;
 pub mod clock;
+mod harmless;
 mod idset;
 pub mod murmur3;
 mod parse;
@@ -16,6 +17,7 @@ mod run_queue;
 mod secret;
 
 pub use affinity::{cpus_of_current_thread, pin_current_thread};
+pub use harmless::{harmless, steers};
 pub use idset::{CpuId, CpuSet, Id, IdSet, NumaId, NumaSet};
 pub use parse::ParseError;
 pub use plain::{create_unwaiting, open_plain, read_plain, read_plain_text};

@@ -1,7 +1,7 @@
 //! Exit status of the program (design section 7): 0 also with caveats, 1 ended early or too many
 //! errors, 2 usage, 3 environment, 130 Ctrl-C.
 
-use lab::{LabError, PlanError};
+use lab::{Dialect, LabError, PlanError};
 use stage::cassandra::StartError;
 use stage::state::StateError;
 
@@ -15,6 +15,12 @@ impl Exit {
     /// The command line asks for something that cannot be.
     pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Self {
         Self { status: 2, error: error.into() }
+    }
+
+    /// With the flags of that command line in its text.
+    pub(crate) fn in_words_of(self, dialect: Dialect) -> Self {
+        let text = self.error.to_string();
+        Self { error: anyhow::anyhow!(dialect.told(&text)), ..self }
     }
 
     /// The host, the target or a file is not as needed.

@@ -11,6 +11,7 @@ mod text;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use exit::Exit;
+use lab::Dialect;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -61,7 +62,9 @@ fn main() -> ExitCode {
     let result = match cli.verb {
         Verb::Run(args) => cmd::run::main(&args),
         Verb::Topo(args) => cmd::topo::main(&args),
-        Verb::Scale(args) => cmd::scale::main(&args),
+        Verb::Scale(args) => {
+            cmd::scale::main(&args).map_err(|exit| exit.in_words_of(Dialect::Scale))
+        }
         Verb::Lab(args) => cmd::lab::main(&args),
         Verb::Check(args) => cmd::check::main(&args),
         Verb::Calibrate(args) => cmd::calibrate::main(&args),
@@ -71,10 +74,11 @@ fn main() -> ExitCode {
         Verb::Ps(args) => cmd::ps::main(&args),
         Verb::Clean(args) => cmd::clean::main(&args),
         Verb::Report(args) => cmd::report::main(&args),
-        Verb::CassandraStress(args) => cmd::cassandra_stress::main(&args),
+        Verb::CassandraStress(args) => cmd::cassandra_stress::main(&args)
+            .map_err(|exit| exit.in_words_of(Dialect::CassandraStress)),
         Verb::Explain(args) => cmd::explain::main(&args),
         Verb::Serve(args) => cmd::serve::main(&args),
-        Verb::Ycsb(args) => cmd::ycsb::main(&args),
+        Verb::Ycsb(args) => cmd::ycsb::main(&args).map_err(|exit| exit.in_words_of(Dialect::Ycsb)),
         Verb::Completions(args) => cmd::completions::main(&args, Cli::command()),
         Verb::Man(args) => cmd::man::main(&args, Cli::command()),
     };

@@ -4,6 +4,7 @@ use crate::exit::Exit;
 use crate::style;
 use anyhow::anyhow;
 use std::io::{self, Write as _};
+use units::steers;
 
 /// What the kernel says of a terminal that was closed.
 const EIO: i32 = 5;
@@ -25,20 +26,13 @@ pub(crate) fn tame_all(text: &str) -> String {
             Some(code) => code.len(),
             None => c.len_utf8(),
         };
-        match (colour, steers(c)) {
+        match (colour, steers(c) && c != '\n') {
             (None, true) => tamed.extend(c.escape_default()),
             _ => tamed.push_str(&rest[..size]),
         }
         rest = &rest[size..];
     }
     tamed
-}
-
-/// Control characters, and those that turn the direction of what is written.
-fn steers(c: char) -> bool {
-    let turns =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || (c.is_control() && c != '\n')
 }
 
 /// Tells people something while a result is made, on stderr. A stderr that is closed is no reason

@@ -146,6 +146,35 @@ fn counters_grow_and_are_read() {
     rig.good(&format!("{mixed} -pop dist=uniform(1..50)"));
 }
 
+/// Both tables in one run: rows are compared, counters grow by what they are told to.
+#[test]
+fn rows_and_counters_are_mixed() {
+    let rig = Stress::new();
+    let columns = "-col n=fixed(2) size=fixed(3)";
+    for command in ["write", "counter_write"] {
+        rig.good(&format!("{command} n=50 no-warmup -rate threads=4 -pop seq=1..50 {columns}"));
+    }
+    let ratio = "ratio(read=1,write=1,counter_write=1,counter_read=1)";
+    let mixed = rig.good(&format!(
+        "mixed {ratio} n=2000 no-warmup add=fixed(3) -rate threads=8 -pop seq=1..50 {columns}"
+    ));
+    assert_eq!(result(&mixed, "Total errors"), 0.0, "{mixed:?}");
+    let of = |name: &str| -> i64 {
+        let line = mixed.stdout.lines().find(|line| line.starts_with("Total partitions")).unwrap();
+        let (_, rest) = line.split_once(&format!("{name}: ")).unwrap();
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+        digits.unwrap().parse().unwrap()
+    };
+    let written = of("COUNTER_WRITE");
+    assert!((200..=900).contains(&written) && of("READ") > 100, "{mixed:?}");
+    let sums = rig.cells("SELECT \"C0\" FROM keyspace1.counter1");
+    let sum: i64 = sums
+        .iter()
+        .map(|row| i64::from_be_bytes(row[0].clone().unwrap()[..].try_into().unwrap()))
+        .sum();
+    assert_eq!((sum, rig.count("keyspace1.standard1")), (50 + 3 * written, 50));
+}
+
 #[test]
 fn warm_up_truncate_lookback_and_an_empty_run() {
     let rig = Stress::new();
@@ -176,6 +205,8 @@ fn statements_run_beforehand_and_what_is_refused_is_listed() {
                'replication_factor': 1}; -- first\n\
                CREATE TABLE k3.standard1 (key blob PRIMARY KEY, \"C0\" blob) \
                WITH COMPACT STORAGE;\n\
+               CREATE INDEX ON k3.standard1 (\"C0\");\n\
+               DROP TABLE k3.standard1;\n\
                CREATE TABLE k3.standard1 (key blob PRIMARY KEY, \"C0\" blob, more text);";
     fs::write(rig.home.at("own.cql"), ddl).unwrap();
     let port = format!("native={}", rig.serve.address.port());
@@ -186,7 +217,7 @@ fn statements_run_beforehand_and_what_is_refused_is_listed() {
     let ended = rig.home.run(&[&own, &words[..], &target].concat());
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let told: Vec<_> = ended.stderr.lines().filter(|l| l.starts_with("--ddl: ")).collect();
-    assert!(matches!(told[..], [line] if line.contains("COMPACT STORAGE")), "{ended:?}");
+    assert!(matches!(told[..], [line] if line.contains("secondary indexes")), "{ended:?}");
     let more = rig.serve.control().query("SELECT more FROM k3.standard1").unwrap();
     assert_eq!(more.len(), 100, "the table is the one that was made beforehand");
     let own = ["explain", "--ddl", "own.cql", "cassandra-stress"];

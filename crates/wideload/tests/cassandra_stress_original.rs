@@ -63,7 +63,7 @@ fn each_finds_what_the_other_has_written() {
     assert_eq!(other.status, Some(1), "{other:?}");
     assert!(other.stdout.contains("FAILURE"), "{other:?}");
 
-    // Its own tables have COMPACT STORAGE, which the reference target has not; `mixed` makes none.
+    // `mixed` makes no tables.
     let columns = "keysize=24 -col names=b,a size=exp(20..400) -schema keyspace=theirs";
     let columns = |command: &str| {
         let (keys, rest) = columns.split_once(' ').unwrap();

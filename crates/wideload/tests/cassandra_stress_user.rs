@@ -8,6 +8,8 @@ mod rig;
 use rig::Ended;
 use rig::stress::{Stress, result};
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 
 const POSTS: &str = r#"
 keyspace: Diary
@@ -35,6 +37,13 @@ queries:
   between:
     cql: select title from entries where writer = ? and written >= ?
 "#;
+
+/// The table of the posts, in their profile.
+const BODY: &str = "  CREATE TABLE entries (
+    writer text, written timeuuid, part int, title text, body text, length bigint,
+    PRIMARY KEY (writer, written, part)
+  ) WITH CLUSTERING ORDER BY (written DESC, part ASC);
+";
 
 const COUNTS: &str = r#"
 keyspace: tally
@@ -73,10 +82,35 @@ queries:
     fields: samerow
 "#;
 
+const CLAIMS: &str = r#"
+keyspace: claims
+keyspace_definition: "CREATE KEYSPACE claims WITH replication = {'class': 'SimpleStrategy',
+  'replication_factor': 1}"
+table: seats
+table_definition: |
+  CREATE TABLE seats (hall text, seat int, owner text, price int, PRIMARY KEY (hall, seat))
+    WITH CLUSTERING ORDER BY (seat DESC);
+columnspec:
+  - {name: hall, size: gaussian(5..20)}
+  - {name: seat, cluster: fixed(3), population: uniform(1..1M)}
+insert: {partitions: fixed(1), select: fixed(1)/1, batchtype: UNLOGGED, condition: IF owner = NULL}
+queries:
+  once:
+    cql: insert into seats (hall, seat, owner) values (?, ?, ?) if not exists
+    fields: samerow
+  swap:
+    cql: update seats set price = ? where hall = ? and seat = ? if owner = ?
+    fields: samerow
+  drop:
+    cql: delete from seats where hall = ? and seat = ? if exists
+    fields: samerow
+"#;
+
 /// A target, and the profiles beside it.
 fn profiles() -> Stress {
     let rig = Stress::new();
-    for (name, text) in [("posts", POSTS), ("counts", COUNTS), ("types", TYPES)] {
+    for (name, text) in [("posts", POSTS), ("counts", COUNTS), ("types", TYPES), ("claims", CLAIMS)]
+    {
         fs::write(rig.home.at(&format!("{name}.yaml")), text).unwrap();
     }
     rig
@@ -115,7 +149,7 @@ fn posts_are_written_whole_and_found_by_their_queries() {
     let order = [
         "  Type: user",
         "  Command Ratios: {insert=1.0}",
-        "  Profile File(s): posts.yaml",
+        "  Profile File: posts.yaml",
         "Created schema.",
         "Running [insert] with 16 threads for 400 iteration",
         "type       total ops,",
@@ -160,6 +194,31 @@ fn posts_are_written_whole_and_found_by_their_queries() {
     assert!((50..=150).contains(&rig.count("diary.entries")));
 }
 
+/// Where a profile has no table, the cluster has it; its text comes over the network as well.
+#[test]
+fn a_table_that_is_there_need_not_be_defined() {
+    let rig = profiles();
+    good(&rig, "user profile=posts.yaml ops(insert=1) n=100 no-warmup -rate threads=4");
+    let there = rig.count("diary.entries");
+    let bare = POSTS.replace("table_definition", "# was: ").replace(BODY, "");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = [0; 1024];
+        assert!(stream.read(&mut asked).unwrap() > 0);
+        write!(stream, "HTTP/1.0 200 OK\r\n\r\n{bare}").unwrap();
+    });
+    let line = format!(
+        "user profile=http://{address}/bare.yaml ops(insert=1,whole=1) n=400 no-warmup -rate \
+         threads=4 -pop seq=1..100"
+    );
+    let both = good(&rig, &line);
+    server.join().unwrap();
+    assert!(of_type(&both, "whole").1 > 50.0, "{both:?}");
+    assert_eq!(rig.count("diary.entries"), there, "the same rows");
+}
+
 #[test]
 fn counters_of_several_partitions_are_added_to_in_one_batch() {
     let rig = profiles();
@@ -181,6 +240,36 @@ fn counters_of_several_partitions_are_added_to_in_one_batch() {
     );
     assert!(both.stdout.contains("Diary.entries.insert,"), "{both:?}");
     assert!(of_type(&both, "hits.page").1 > 0.0, "{both:?}");
+}
+
+#[test]
+fn writes_with_conditions_are_done_once() {
+    let rig = profiles();
+    let run = |ops: &str, seeds: &str| {
+        good(
+            &rig,
+            &format!(
+                "user profile=claims.yaml ops({ops}) n=100 no-warmup -rate threads=8 -pop \
+                 seq={seeds}"
+            ),
+        )
+    };
+    let stamps = || rig.cells("SELECT seat, writetime(owner), writetime(price) FROM claims.seats");
+    run("insert=1", "1..100");
+    let first = stamps();
+    assert!((290..=300).contains(&first.len()), "{}", first.len());
+    run("insert=1,once=1", "1..100");
+    assert_eq!(stamps(), first, "each seat has its owner");
+    // What a row has been written with is what its condition is bound to.
+    run("swap=1", "1..100");
+    let changed = stamps();
+    let pairs = || changed.iter().zip(&first);
+    assert!(pairs().all(|(new, old)| new[1] == old[1]), "owners stay");
+    let moved = pairs().filter(|(new, old)| new[2] != old[2]).count();
+    assert!((80..=100).contains(&moved), "{moved}");
+    run("drop=1", "1..100");
+    let left = stamps().len();
+    assert!((190..=220).contains(&left), "{left}");
 }
 
 #[test]
@@ -224,13 +313,16 @@ fn what_cannot_be_is_refused_with_its_reason() {
     let rig = profiles();
     let odd = POSTS.replace("limit 3", "limit ?").replace("Diary", "odd");
     fs::write(rig.home.at("limit.yaml"), odd).unwrap();
+    let bare = POSTS.replace("table_definition", "# was: ").replace(BODY, "");
+    fs::write(rig.home.at("bare.yaml"), bare).unwrap();
     fs::write(rig.home.at("no.yaml"), POSTS.replace("size: gaussian(8..20)", "width: 4")).unwrap();
     for (line, status, said) in [
         ("user profile=none.yaml ops(insert=1)", 1, "Cannot read the profile none.yaml"),
         ("user profile=no.yaml ops(insert=1)", 1, "has no option 'width'"),
         ("user profile=posts.yaml ops(inset=1)", 1, "No query defined with name inset"),
         ("user profile=posts.yaml ops(validate=1)", 2, "validate is not built"),
-        ("user profile=https://host/posts.yaml ops(insert=1)", 2, "not fetched"),
+        ("user profile=https://host/posts.yaml ops(insert=1)", 2, "not fetched by https"),
+        ("user profile=bare.yaml ops(insert=1)", 1, "the cluster has no table diary.entries"),
         ("user profile=limit.yaml ops(latest=1) n=5 no-warmup -rate threads=1", 2, "[limit]"),
     ] {
         let ended = rig.stress(line);

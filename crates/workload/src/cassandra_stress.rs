@@ -42,5 +42,5 @@ pub use profile::{
     BatchType, Insert, NamedColumn, Profile, ProfileError, Query, Table, TokenRangeQuery,
 };
 pub use rows::{Order, Partition, PartitionGenerator, SeedVisits, Selection};
-pub use settings::{Asked, Compat, Settings, parse};
+pub use settings::{Asked, Compat, Settings, Sources, parse};
 pub use xorshift::Xorshift;

@@ -28,7 +28,7 @@ mod zipfian;
 pub use inserts::{InsertWindow, InsertWindowError, last_acknowledged};
 pub use keys::{Distribution, KeyOrder, KeySpace};
 pub use lengths::{HistogramError, Lengths};
-pub use plan::{Action, Cells, Operation, Plan, Runs, Schema, Statement, Step};
+pub use plan::{Action, Cells, Counters, Operation, Plan, Runs, Schema, Statement, Step};
 pub use sampler::{Draw, Phase, Sampler};
 pub use tables::{Creation, Place, TableRows, TableStatement, Tables, Touch, Write};
 pub use values::{Blobs, Content, Random, Values};

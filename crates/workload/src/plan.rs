@@ -31,6 +31,8 @@ pub struct Plan {
     pub keys: KeySpace,
     /// What fields hold.
     pub values: Values,
+    /// Counters beside them, where some statements are over those.
+    pub counters: Option<Counters>,
     /// Records per scan.
     pub scan_lengths: crate::lengths::Lengths,
     /// Operations of one kind follow each other in runs; None draws each by itself.
@@ -124,6 +126,17 @@ pub struct Statement {
     /// The columns are to be named. False only where a read or scan takes all columns and the
     /// original leaves them to the database (`SELECT *`).
     pub by_name: bool,
+    /// It is over [`Plan::counters`].
+    pub counts: bool,
+}
+
+/// A table of counters beside the table, with the same key and columns.
+#[derive(Debug, Clone)]
+pub struct Counters {
+    /// Its name; its keyspace is the same.
+    pub table: String,
+    /// What they grow by.
+    pub values: Values,
 }
 
 impl Step {

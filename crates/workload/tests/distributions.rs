@@ -310,7 +310,8 @@ fn seeds_of_cassandra_stress_follow_their_distribution() {
     // Seeds of two workers together, each with a stream of its own.
     let drawn = |spec: &str| {
         let line = format!("read -pop dist={spec}");
-        let (plan, _) = cassandra_stress::native(&line, 1, 1, &|_| Err(String::new())).unwrap();
+        let (plan, _) =
+            cassandra_stress::native(&line, 1, 1, &|_: &str| Err(String::new())).unwrap();
         let plan = Arc::new(plan);
         let of = |worker| {
             let sampler = Sampler::new(plan.clone(), Phase::Run, 20_261_122, worker, 2);

@@ -115,7 +115,7 @@ pub(crate) fn drive(
         intervals: Intervals::of(Nanos::from_millis(200)),
         timeout: Nanos::from_secs(5),
         retries: 0,
-        retry_pause: Nanos::ZERO,
+        retry_pause: drive::RetryPause::NONE,
         give_up: Nanos::from_secs(20),
         first_failure_ends: false,
         missing_is_fine: false,

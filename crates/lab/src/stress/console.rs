@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use units::{Nanos, clock};
+use units::{Nanos, clock, harmless};
 use workload::Plan;
 use workload::cassandra_stress::settings::{End, Level, OperationType, Settings, TimeUnit};
 
@@ -33,7 +33,8 @@ impl<'a> Sink<'a> {
 
     /// A line. A reader that has gone away has seen what it wanted.
     pub(crate) fn line(&mut self, text: &str) {
-        let written = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
+        // Names in it are from profiles.
+        let written = writeln!(self.out, "{}", harmless(text)).and_then(|()| self.out.flush());
         if let Err(error) = written
             && error.kind() != io::ErrorKind::BrokenPipe
         {
@@ -182,7 +183,7 @@ impl<'a, 'b> Console<'a, 'b> {
             text += &format!(" ({}, seed {})", failure.outcome.name(), failure.key);
         }
         // A closed stderr is no reason to stop.
-        let _ = writeln!(io::stderr(), "{text}");
+        let _ = writeln!(io::stderr(), "{}", harmless(&text));
     }
 }
 
@@ -195,7 +196,7 @@ impl Live for Console<'_, '_> {
 
     fn notice(&mut self, what: &str) {
         // A closed stderr is no reason to stop.
-        let _ = writeln!(io::stderr(), "{what}");
+        let _ = writeln!(io::stderr(), "{}", harmless(what));
     }
 
     fn loading(&mut self, _done: u64, _total: u64) {}

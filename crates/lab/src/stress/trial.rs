@@ -7,7 +7,7 @@ use crate::provision::{self, TargetChoice};
 use crate::scripted::{Rehearsal, Scripted};
 use crate::trial::{LoadChoice, Trial};
 use admin::Admin;
-use drive::{Access, Amount, Arrivals, Engine, Load, TableName, Wait};
+use drive::{Access, Amount, Arrivals, Engine, Growth, Load, RetryPause, TableName, Wait};
 use machine::{Machine, client_and_target_cpus, one_per_core};
 use record::Caveat;
 use serde_json::{Map, Value, json};
@@ -17,7 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{Bytes, CpuSet, Nanos, Rate, read_plain_text};
 use wire::cql::{Consistency, Protocol};
-use workload::cassandra_stress::settings::{End, Population, Rate as Asked, Settings, Truncate};
+use workload::cassandra_stress::settings::{
+    DelayPolicy, End, Hosts, Population, Rate as Asked, Settings, Truncate,
+};
 
 /// Clients of a warm-up at most.
 const WARM_UP_THREADS: u32 = 100;
@@ -54,7 +56,7 @@ impl Client {
         threads: u32,
         first: bool,
     ) -> Result<Trial, LabError> {
-        let hosts = hosts(settings)?;
+        let hosts = addresses(&settings.hosts, settings.mode.port)?;
         let machine = Machine::read(Path::new("/"))?;
         let (client_cpus, shared) = self.cpus(&hosts, &machine)?;
         let plan = settings.plan(threads as usize);
@@ -95,6 +97,7 @@ impl Client {
             retries: settings.errors.retries,
             load_retries: 0,
             load_retry_pause: Nanos::ZERO,
+            retry_pause: retry_pause(settings),
             give_up: GIVE_UP_MIN
                 .max(Nanos::from_millis(settings.mode.timeout_ms.saturating_mul(GIVE_UP_TIMEOUTS))),
             seed: self.seed,
@@ -175,9 +178,9 @@ impl Client {
 const HOSTS_SIZE_MAX: Bytes = Bytes(1 << 20);
 
 /// Hosts with their port, from the list or the file that is named.
-fn hosts(settings: &Settings) -> Result<Vec<String>, LabError> {
-    let listed = match &settings.hosts.file {
-        None => settings.hosts.listed.clone(),
+pub(super) fn addresses(hosts: &Hosts, port: u16) -> Result<Vec<String>, LabError> {
+    let listed = match &hosts.file {
+        None => hosts.listed.clone(),
         Some(file) => {
             let path = PathBuf::from(file);
             let text = read_plain_text(&path, HOSTS_SIZE_MAX).map_err(|source| {
@@ -187,7 +190,6 @@ fn hosts(settings: &Settings) -> Result<Vec<String>, LabError> {
             lines.map(str::to_owned).collect()
         }
     };
-    let port = settings.mode.port;
     let with_port = |host: &String| match host.parse::<IpAddr>() {
         Ok(IpAddr::V6(address)) => format!("[{address}]:{port}"),
         // Also in a static program, which looks no names up.
@@ -201,6 +203,22 @@ fn is_loopback(host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let name = name.trim_start_matches('[').trim_end_matches(']');
     name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Pauses before further attempts, as ScyllaDB's fork makes them.
+fn retry_pause(settings: &Settings) -> RetryPause {
+    let delay = settings.errors.delay;
+    RetryPause {
+        least: Nanos::from_millis(delay.least_ms),
+        most: Nanos::from_millis(delay.most_ms),
+        growth: match delay.policy {
+            DelayPolicy::Constant => Growth::Constant,
+            DelayPolicy::Linear => Growth::Linear,
+            DelayPolicy::Exponential => Growth::Exponential,
+        },
+        overloaded_only: true,
+        scattered: true,
+    }
 }
 
 fn arrivals(settings: &Settings, threads: u32) -> Arrivals {

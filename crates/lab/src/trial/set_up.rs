@@ -226,7 +226,7 @@ impl Running<'_> {
             load,
             connections: drive::connections(trial.connections, workers / trial.databases()),
             retries: trial.load_retries,
-            retry_pause: trial.load_retry_pause,
+            retry_pause: drive::RetryPause::constant(trial.load_retry_pause),
             first_failure_ends: false,
             ..self.drive_of(ready)
         };

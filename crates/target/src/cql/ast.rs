@@ -88,6 +88,8 @@ pub struct CreateTable {
     pub clustering: Vec<String>,
     /// `CLUSTERING ORDER BY`: column and whether it is descending.
     pub order: Vec<(String, bool)>,
+    /// `COMPACT STORAGE`
+    pub compact: bool,
     pub options: Vec<Property>,
 }
 
@@ -239,6 +241,25 @@ pub struct Using {
     pub ttl: Option<Term>,
 }
 
+/// `IF ..`: what must hold of the row for a write to be done.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub enum Condition {
+    Exists,
+    NotExists,
+    /// All of them hold.
+    Columns(Vec<(String, Comparison)>),
+}
+
+/// How the value of a column is to compare.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub enum Comparison {
+    Is(Operator, Term),
+    IsNot(Term),
+    In(InTerms),
+}
+
 /// INSERT.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
@@ -246,6 +267,7 @@ pub struct Insert {
     pub table: TableName,
     pub columns: Vec<String>,
     pub values: Vec<Term>,
+    pub condition: Option<Condition>,
     pub using: Using,
 }
 
@@ -272,6 +294,7 @@ pub struct Update {
     pub using: Using,
     pub assignments: Vec<(String, Assignment)>,
     pub relations: Vec<Relation>,
+    pub condition: Option<Condition>,
 }
 
 /// DELETE.
@@ -283,6 +306,7 @@ pub struct Delete {
     pub columns: Vec<(String, Option<Term>)>,
     pub using: Using,
     pub relations: Vec<Relation>,
+    pub condition: Option<Condition>,
 }
 
 /// The kind of a batch.

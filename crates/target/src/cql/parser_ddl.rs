@@ -21,11 +21,6 @@ const UNSUPPORTED: [(&str, &str, &str); 9] = [
     ("user", "roles and permissions", "it has no users, leave the statement out"),
 ];
 
-const COMPACT: ParseError = ParseError::Unsupported {
-    what: "COMPACT STORAGE",
-    cure: "leave it out: the table has the same columns without it",
-};
-
 impl Parser<'_> {
     pub(super) fn describe(&mut self) -> Result<Statement, ParseError> {
         self.take()?;
@@ -230,7 +225,8 @@ impl Parser<'_> {
 
     fn table_property(&mut self, create: &mut CreateTable) -> Result<(), ParseError> {
         if self.take_words(&["compact", "storage"])? {
-            return Err(COMPACT);
+            create.compact = true;
+            return Ok(());
         }
         if !self.take_words(&["clustering", "order", "by"])? {
             let property = self.property()?;
@@ -292,6 +288,7 @@ fn new_table(table: TableName, if_not_exists: bool) -> CreateTable {
         partition_key: Vec::new(),
         clustering: Vec::new(),
         order: Vec::new(),
+        compact: false,
         options: Vec::new(),
     }
 }

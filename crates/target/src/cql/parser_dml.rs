@@ -2,15 +2,15 @@
 
 use super::ParseError;
 use super::ast::{
-    Assignment, Batch, BatchKind, Delete, InTerms, Insert, Operator, Relation, Select, Selector,
-    Statement, Term, Update, Using,
+    Assignment, Batch, BatchKind, Comparison, Condition, Delete, InTerms, Insert, Operator,
+    Relation, Select, Selector, Statement, Term, Update, Using,
 };
 use super::lexer::Kind;
 use super::parser::Parser;
 
-const LIGHTWEIGHT: ParseError = ParseError::Unsupported {
-    what: "lightweight transactions (IF ..)",
-    cure: "leave the condition out, or test them against Cassandra",
+const ELEMENT: ParseError = ParseError::Unsupported {
+    what: "conditions on an element of a collection",
+    cure: "use CONTAINS with ALLOW FILTERING, or a condition on another column",
 };
 const JSON: ParseError =
     ParseError::Unsupported { what: "JSON", cure: "name the columns and their values" };
@@ -168,23 +168,58 @@ impl Parser<'_> {
             return self.in_relation(column);
         }
         if self.is_sign(0, "[")? {
-            return Err(ParseError::Unsupported {
-                what: "conditions on an element of a collection",
-                cure: "use CONTAINS with ALLOW FILTERING",
-            });
+            return Err(ELEMENT);
         }
         let operator = self.operator()?;
         Ok(Relation::Column { column, operator, term: self.term()? })
     }
 
     fn in_relation(&mut self, column: String) -> Result<Relation, ParseError> {
+        Ok(Relation::In { column, terms: self.in_terms()? })
+    }
+
+    fn in_terms(&mut self) -> Result<InTerms, ParseError> {
         if !self.is_sign(0, "(")? {
-            let terms = InTerms::Marker(self.marker()?);
-            return Ok(Relation::In { column, terms });
+            return Ok(InTerms::Marker(self.marker()?));
         }
         match self.term()? {
-            Term::Tuple(terms) => Ok(Relation::In { column, terms: InTerms::List(terms) }),
+            Term::Tuple(terms) => Ok(InTerms::List(terms)),
             _ => Err(self.unexpected("a list of values")?),
+        }
+    }
+
+    /// `IF ..`, where it comes next; an INSERT knows `NOT EXISTS` alone, and no other knows that.
+    fn condition(&mut self, inserts: bool) -> Result<Option<Condition>, ParseError> {
+        if !self.take_word("if")? {
+            return Ok(None);
+        }
+        if inserts {
+            return match self.take_words(&["not", "exists"])? {
+                true => Ok(Some(Condition::NotExists)),
+                false => Err(self.unexpected("NOT EXISTS")?),
+            };
+        }
+        if self.take_word("exists")? {
+            return Ok(Some(Condition::Exists));
+        }
+        let mut columns = Vec::new();
+        loop {
+            self.count_term()?;
+            let column = self.name()?;
+            if self.is_sign(0, "[")? {
+                return Err(ELEMENT);
+            }
+            let comparison = if self.take_word("in")? {
+                Comparison::In(self.in_terms()?)
+            } else if self.take_sign("!=")? {
+                Comparison::IsNot(self.term()?)
+            } else {
+                Comparison::Is(self.operator()?, self.term()?)
+            };
+            columns.push((column, comparison));
+            if !self.take_word("and")? {
+                return Ok(Some(Condition::Columns(columns)));
+            }
         }
     }
 
@@ -237,16 +272,12 @@ impl Parser<'_> {
     }
 
     pub(super) fn modification(&mut self) -> Result<Statement, ParseError> {
-        let statement = match self.name()?.as_str() {
-            "insert" => self.insert()?,
-            "update" => self.update()?,
-            "delete" => self.delete()?,
-            _ => return Err(self.unexpected("INSERT, UPDATE or DELETE")?),
-        };
-        if self.is_word(0, "if")? {
-            return Err(LIGHTWEIGHT);
+        match self.name()?.as_str() {
+            "insert" => self.insert(),
+            "update" => self.update(),
+            "delete" => self.delete(),
+            _ => Err(self.unexpected("INSERT, UPDATE or DELETE")?),
         }
-        Ok(statement)
     }
 
     fn insert(&mut self) -> Result<Statement, ParseError> {
@@ -264,11 +295,9 @@ impl Parser<'_> {
             values.push(self.term()?);
         }
         self.sign(")")?;
-        if self.is_word(0, "if")? {
-            return Err(LIGHTWEIGHT);
-        }
+        let condition = self.condition(true)?;
         let using = self.using()?;
-        Ok(Statement::Insert(Insert { table, columns, values, using }))
+        Ok(Statement::Insert(Insert { table, columns, values, condition, using }))
     }
 
     fn update(&mut self) -> Result<Statement, ParseError> {
@@ -282,7 +311,8 @@ impl Parser<'_> {
         }
         self.word("where")?;
         let relations = self.relations()?;
-        Ok(Statement::Update(Update { table, using, assignments, relations }))
+        let condition = self.condition(false)?;
+        Ok(Statement::Update(Update { table, using, assignments, relations, condition }))
     }
 
     fn assignment(&mut self) -> Result<(String, Assignment), ParseError> {
@@ -351,7 +381,8 @@ impl Parser<'_> {
         let using = self.using()?;
         self.word("where")?;
         let relations = self.relations()?;
-        Ok(Statement::Delete(Delete { table, columns, using, relations }))
+        let condition = self.condition(false)?;
+        Ok(Statement::Delete(Delete { table, columns, using, relations, condition }))
     }
 
     pub(super) fn batch(&mut self) -> Result<Statement, ParseError> {

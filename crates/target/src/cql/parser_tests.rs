@@ -80,6 +80,36 @@ fn modifications() {
 }
 
 #[test]
+fn conditions() {
+    let Statement::Insert(insert) = ok("INSERT INTO t (a) VALUES (1) IF NOT EXISTS USING TTL 5")
+    else {
+        panic!("not an insert")
+    };
+    assert_eq!(insert.condition, Some(Condition::NotExists));
+    assert!(insert.using.ttl.is_some());
+    let Statement::Update(update) =
+        ok("UPDATE t SET a = 1 WHERE k = 1 IF a = NULL AND b >= ? AND c != 'x' AND d IN (1, 2)")
+    else {
+        panic!("not an update")
+    };
+    let Some(Condition::Columns(columns)) = update.condition else { panic!("no columns") };
+    assert_eq!(columns[0], ("a".into(), Comparison::Is(Operator::Equal, Term::Null)));
+    let bound = Comparison::Is(Operator::GreaterOrEqual, Term::Marker(0));
+    assert_eq!(columns[1], ("b".into(), bound));
+    assert_eq!(columns[2], ("c".into(), Comparison::IsNot(Term::Text("x".into()))));
+    assert!(matches!(&columns[3].1, Comparison::In(InTerms::List(terms)) if terms.len() == 2));
+    let Statement::Delete(delete) = ok("DELETE FROM t WHERE k = 1 IF EXISTS") else {
+        panic!("not a delete")
+    };
+    assert_eq!(delete.condition, Some(Condition::Exists));
+    for wrong in
+        ["INSERT INTO t (a) VALUES (1) IF EXISTS", "DELETE FROM t WHERE k = 1 IF NOT EXISTS"]
+    {
+        assert!(matches!(parse(wrong), Err(ParseError::Syntax { .. })), "{wrong}");
+    }
+}
+
+#[test]
 fn schema_statements() {
     let Statement::CreateTable(create) = ok("CREATE TABLE IF NOT EXISTS ks.t ( \
          a int, b text, c timeuuid, s set<text> static, m map<int, frozen<list<text>>>, \
@@ -115,11 +145,10 @@ fn what_is_left_out_is_named() {
         ("CREATE TYPE t (a int)", "user-defined types"),
         ("CREATE MATERIALIZED VIEW v AS SELECT", "materialized views"),
         ("CREATE OR REPLACE FUNCTION f", "user-defined functions"),
-        ("INSERT INTO t (a) VALUES (1) IF NOT EXISTS", "lightweight transactions"),
+        ("UPDATE t SET a = 1 WHERE b = 2 IF c['x'] = 1", "conditions on an element"),
         ("INSERT INTO t JSON '{}'", "JSON"),
         ("SELECT JSON a FROM t", "JSON"),
         ("SELECT max(a) FROM t", "functions in a SELECT"),
-        ("CREATE TABLE t (a int PRIMARY KEY) WITH COMPACT STORAGE", "COMPACT STORAGE"),
         ("ALTER TABLE t DROP a", "ALTER TABLE .. DROP"),
         ("SELECT a FROM t GROUP BY a", "GROUP BY"),
         ("GRANT ALL TO x", "roles"),

@@ -20,7 +20,7 @@ fn access(compiled: &Compiled) -> Option<Access> {
             (!is_system).then_some(Access::Read)
         }
         Plan::Canned(_) => Some(Access::Read),
-        Plan::Write(_) | Plan::Batch(_) => Some(Access::Write),
+        Plan::Write(_) | Plan::Conditional(_) | Plan::Batch(_) => Some(Access::Write),
         Plan::Schema(_) => None,
     }
 }

@@ -53,6 +53,14 @@ impl Partition {
         self.statics.as_deref()
     }
 
+    /// The row of a clustering key.
+    pub(crate) fn row(&self, key: &[u8]) -> Option<&Row> {
+        match &self.rows {
+            Rows::One(row) => row.as_ref(),
+            Rows::Many(rows) => rows.get(key),
+        }
+    }
+
     /// Rows of a range in the order of the store, with their keys.
     pub(crate) fn rows<'a>(
         &'a self,

@@ -4,17 +4,15 @@ use crate::exit::Exit;
 use crate::output;
 use crate::signals::{self, Current};
 use anyhow::Context as _;
-use lab::stress::{self, Client, Done};
+use lab::stress::{self, Client, Done, Reachable};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use units::{Bytes, CpuSet, read_plain_text};
 use workload::cassandra_stress::{Asked, Compat, LineError, Settings, help, parse, print};
 
 /// Of a file for `--ddl`.
 const DDL_SIZE_MAX: Bytes = Bytes(16 << 20);
-/// Of a profile; beyond, its reader refuses it.
-const PROFILE_SIZE_MAX: Bytes = Bytes(2 << 20);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -98,12 +96,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
 
 /// Reads a line, which may also be one argument of the shell.
 pub(crate) fn asked(line: &[String], compat: Compat) -> Result<Asked, LineError> {
-    parse(line, compat, &profile_text)
-}
-
-/// The text of a profile that a line names.
-pub(crate) fn profile_text(path: &str) -> Result<String, String> {
-    read_plain_text(Path::new(path), PROFILE_SIZE_MAX).map_err(|error| error.to_string())
+    parse(line, compat, &Reachable)
 }
 
 impl ClientFlags {

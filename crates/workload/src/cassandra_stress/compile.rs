@@ -7,7 +7,7 @@ use super::predefined::{BlobGenerator, KeyGenerator};
 use super::settings::{Command, Compat, Kind, Population, Schema as Keyspace, Settings, Spec};
 use crate::keys::{Distribution, KeyOrder, KeySpace};
 use crate::lengths::Lengths;
-use crate::plan::{Action, Cells, Operation, Plan, Runs, Schema, Statement, Step};
+use crate::plan::{Action, Cells, Counters, Operation, Plan, Runs, Schema, Statement, Step};
 use crate::tables::stored_name;
 use crate::values::{Content, Values};
 
@@ -54,12 +54,21 @@ impl Settings {
                 let of = |s: &Spec| format!("{}.{}", s.profile.keyspace, s.profile.table);
                 user.specs.iter().map(of).collect()
             }
-            None => vec![format!("{}.{}", plain(&self.schema.keyspace), self.own_table())],
+            None => {
+                let beside = self.counts_beside().then_some(COUNTER);
+                let names = std::iter::once(self.own_table()).chain(beside);
+                names.map(|name| format!("{}.{name}", plain(&self.schema.keyspace))).collect()
+            }
         }
     }
 
     fn own_table(&self) -> &'static str {
         if self.command.kinds().all(Kind::counts) { COUNTER } else { STANDARD }
+    }
+
+    /// Whether rows and counters are mixed, which are in two tables.
+    fn counts_beside(&self) -> bool {
+        self.own_table() == STANDARD && self.command.kinds().any(Kind::counts)
     }
 
     /// The plan, for so many threads.
@@ -93,6 +102,7 @@ impl Settings {
             action: if kind.writes() { Action::Update } else { Action::Read },
             columns: columns.clone(),
             by_name: kind.writes() || !self.columns.slice,
+            counts: !counts && kind.counts(),
         };
         Plan {
             workload: format!("cassandra-stress:{}", self.command.name().to_lowercase()),
@@ -108,6 +118,9 @@ impl Settings {
             statements: kinds.iter().map(statement).collect(),
             keys: self.keys(),
             values: self.values(counts),
+            counters: self
+                .counts_beside()
+                .then(|| Counters { table: COUNTER.to_owned(), values: self.values(true) }),
             scan_lengths: Lengths::Constant(0),
             runs: match &self.command {
                 Command::Single(_) | Command::User(_) => None,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 fn settings(text: &str, compat: Compat) -> Settings {
     let arguments: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
-    match parse(&arguments, compat, &|_| Err(String::new())) {
+    match parse(&arguments, compat, &|_: &str| Err(String::new())) {
         Ok(Asked::Run(settings)) => *settings,
         other => panic!("{text}: {other:?}"),
     }

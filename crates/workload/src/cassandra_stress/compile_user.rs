@@ -68,10 +68,12 @@ impl Settings {
                     action: action(operation),
                     columns: Vec::new(),
                     by_name: true,
+                    counts: false,
                 })
                 .collect(),
             keys: self.keys(),
             values: Values { content: Content::Blobs { columns: Vec::new(), verify: false } },
+            counters: None,
             scan_lengths: Lengths::Constant(0),
             runs: (user.operations.len() > 1)
                 .then(|| Runs { lengths: user.clustering.distribution.clone(), threads }),

@@ -3,8 +3,8 @@
 use super::distribution::Distribution;
 use super::rows::Order;
 use super::settings::{
-    Columns, Command, Compat, Drawn, End, Kind, Level, Population, Rate, Settings, Spec, TimeUnit,
-    Truncate, UserOperation,
+    Columns, Command, Compat, Delay, DelayPolicy, Drawn, End, Kind, Level, Population, Rate,
+    Settings, Shown, Spec, TimeUnit, UserOperation,
 };
 use std::fmt::Write as _;
 
@@ -85,9 +85,8 @@ impl Settings {
         }
         writeln!(text, "  No Warmup: {}", !self.warm_up)?;
         writeln!(text, "  Consistency Level: {}", self.consistency)?;
-        writeln!(text, "  Serial Consistency Level: {}", self.serial_consistency)?;
-        if self.truncate != Truncate::Never {
-            writeln!(text, "  Truncate: {:?}", self.truncate)?;
+        if self.compat != Compat::Apache3 {
+            writeln!(text, "  Serial Consistency Level: {}", self.serial_consistency)?;
         }
         match self.end {
             End::Uncertainty { target, intervals_min, intervals_max } => {
@@ -97,8 +96,10 @@ impl Settings {
             }
             _ => writeln!(text, "  Target Uncertainty: not applicable")?,
         }
-        writeln!(text, "  Key Size (bytes): {}", self.key_size)?;
-        writeln!(text, "  Counter Increment Distibution: add={}", self.add.text)?;
+        if self.user().is_none() {
+            writeln!(text, "  Key Size (bytes): {}", self.key_size)?;
+            writeln!(text, "  Counter Increment Distibution: add={}", self.add.text)?;
+        }
         if let Command::Mixed { ratios, clustering } = &self.command {
             let ratio = |(kind, weight): &(Kind, f64)| format!("{}={weight:?}", kind.name());
             let ratios: Vec<_> = ratios.iter().map(ratio).collect();
@@ -145,16 +146,111 @@ impl Settings {
         writeln!(text, "  Command Ratios: {{{}}}", ratios.join(", "))?;
         let clustering = &user.clustering.text;
         writeln!(text, "  Command Clustering Distribution: clustering={clustering}")?;
-        writeln!(text, "  Profile File(s): {}", user.files)?;
-        for Spec { profile, .. } in &user.specs {
+        let several = if self.compat == Compat::Apache3 { "" } else { "(s)" };
+        writeln!(text, "  Profile File{several}: {}", user.files)
+    }
+
+    /// What profiles make and ask.
+    fn dump_profiles(&self, text: &mut String) -> std::fmt::Result {
+        for Spec { profile, .. } in self.user().iter().flat_map(|user| &user.specs) {
+            writeln!(text, "\n******************** Profile ********************")?;
             writeln!(text, "  Keyspace Name: {}", profile.keyspace)?;
+            let cql = |cql: &Option<String>| or_null(cql.as_deref()).to_owned();
+            let keyspace = cql(&profile.keyspace_definition);
+            writeln!(text, "  Keyspace CQL: \n***\n{keyspace}***\n")?;
             writeln!(text, "  Table Name: {}", profile.table)?;
+            writeln!(text, "  Table CQL: \n***\n{}***\n", cql(&profile.table_definition))?;
+            let extra = match &profile.extra_definitions[..] {
+                [] => "null".to_owned(),
+                all => format!("[{}]", all.join(", ")),
+            };
+            writeln!(text, "  Extra Schema Definitions: {extra}\n  Query Definitions:")?;
+            for (name, query) in &profile.queries {
+                let fields = if query.same_row { "samerow" } else { "multirow" };
+                writeln!(text, "    {name}: CQL:{};Fields:{fields};", query.cql)?;
+            }
+            writeln!(text, "  Token Range Queries:")?;
+            for (name, query) in &profile.token_range_queries {
+                let (columns, rows) = (&query.columns, query.page_rows);
+                writeln!(text, "    {name}: Columns:{columns};Page Size:{rows};")?;
+            }
         }
         Ok(())
     }
 
-    fn dump_rest(&self, text: &mut String) -> std::fmt::Result {
-        writeln!(text, "Insert:\n  Batch Type: not batching")?;
+    fn dump_insert(&self, text: &mut String) -> std::fmt::Result {
+        let Shown { revisit, visits, partitions, select, row_population, batch_type, .. } =
+            &self.shown;
+        let drawn = |spec: &str| match Distribution::parse(spec) {
+            Ok(distribution) => described(&Drawn { text: spec.to_owned(), distribution }),
+            Err(_) => spec.to_owned(),
+        };
+        let ratio = |spec: &str| match spec.rsplit_once('/') {
+            Some((delegate, divisor)) => {
+                let divisor: f64 = divisor.parse().unwrap_or(1.0);
+                format!("Ratio: divisor={divisor:.6};delegate={}", drawn(delegate))
+            }
+            None => spec.to_owned(),
+        };
+        writeln!(text, "Insert:\n  Revisits: {}\n  Visits: {}", drawn(revisit), drawn(visits))?;
+        if let Some(partitions) = partitions {
+            writeln!(text, "  Batchsize: {}", drawn(partitions))?;
+        }
+        if let Some(select) = select {
+            writeln!(text, "  Select Ratio: {}", ratio(select))?;
+        }
+        writeln!(text, "  Row Population Ratio: {}", ratio(row_population))?;
+        writeln!(text, "  Batch Type: {}", batch_type.as_deref().unwrap_or("not batching"))
+    }
+
+    fn dump_mode(&self, text: &mut String) -> std::fmt::Result {
+        let (mode, shown) = (&self.mode, &self.shown);
+        let api = if shown.simple { "SIMPLE_NATIVE" } else { "JAVA_DRIVER_NATIVE" };
+        let style = if mode.unprepared { "CQL" } else { "CQL_PREPARED" };
+        writeln!(text, "Mode:\n  API: {api}\n  Connection Style: {style}")?;
+        if self.compat != Compat::Apache5 {
+            writeln!(text, "  CQL Version: CQL3")?;
+        }
+        writeln!(text, "  Protocol Version: V{}", mode.protocol_version)?;
+        let user = mode.credentials.as_ref().map(|who| &who.user[..]);
+        let password = user.map(|_| "*suppressed*");
+        writeln!(text, "  Username: {}\n  Password: {}", or_null(user), or_null(password))?;
+        writeln!(text, "  Auth Provide Class: {}", or_null(shown.auth_provider.as_deref()))?;
+        writeln!(text, "  Max Pending Per Connection: {}", shown.max_pending)?;
+        writeln!(text, "  Connections Per Host: {}", mode.connections_per_host)?;
+        if self.compat == Compat::Scylla {
+            writeln!(text, "  Request Timeout: {} ms", mode.timeout_ms)?;
+        }
+        writeln!(text, "  Compression: {}", mode.compression.to_uppercase())
+    }
+
+    /// What stands behind the schema.
+    fn dump_last(&self, text: &mut String) -> std::fmt::Result {
+        let shown = &self.shown;
+        let option = |(name, value): &(&str, Option<String>)| {
+            format!("{name}={}; ", or_null(value.as_deref()))
+        };
+        let thrift = self.compat == Compat::Apache3;
+        let options = shown.transport.iter().filter(|(name, _)| thrift || *name != "factory");
+        writeln!(text, "Transport:\n  {}", options.map(option).collect::<String>())?;
+        writeln!(text, "Port:\n  Native Port: {}", self.mode.port)?;
+        if thrift {
+            writeln!(text, "  Thrift Port: {}", shown.thrift_port)?;
+        }
+        writeln!(text, "  JMX Port: {}", shown.jmx_port)?;
+        writeln!(text, "Send To Daemon:\n  *not set*")?;
+        let graph = self.graph.as_ref();
+        writeln!(text, "Graph:\n  File: {}", or_null(graph.map(|g| &g.file[..])))?;
+        writeln!(text, "  Revision: {}", graph.map_or("unknown", |g| &g.revision))?;
+        writeln!(text, "  Title: {}", or_null(graph.and_then(|g| g.title.as_deref())))?;
+        let operation = graph.and_then(|g| g.operation.as_deref());
+        writeln!(text, "  Operation: {}", operation.unwrap_or(self.command.name()))?;
+        writeln!(text, "TokenRange:\n  Wrap: {}", shown.wrap)?;
+        writeln!(text, "  Split Factor: {}", shown.split_factor)?;
+        self.dump_profiles(text)
+    }
+
+    fn dump_columns(&self, text: &mut String) -> std::fmt::Result {
         let Columns { names, count, size, slice, timestamp_us, comparator } = &self.columns;
         writeln!(text, "Columns:\n  Max Columns Per Key: {}", names.len())?;
         writeln!(text, "  Column Names: [{}]\n  Comparator: {comparator}", names.join(", "))?;
@@ -168,9 +264,25 @@ impl Settings {
             distribution: Distribution::fixed(n as i64),
         };
         let counted = count.clone().unwrap_or_else(|| fixed(names.len()));
-        writeln!(text, "  Count Distribution: {}", described(&counted))?;
+        writeln!(text, "  Count Distribution: {}", described(&counted))
+    }
+
+    fn dump_rest(&self, text: &mut String) -> std::fmt::Result {
+        self.dump_insert(text)?;
+        if self.user().is_none() {
+            self.dump_columns(text)?;
+        }
         writeln!(text, "Errors:\n  Ignore: {}", self.errors.ignore)?;
         writeln!(text, "  Tries: {}", self.errors.retries + 1)?;
+        let Delay { policy, least_ms, most_ms } = self.errors.delay;
+        if policy != DelayPolicy::Constant || least_ms > 0 {
+            let name = format!("{policy:?}").to_lowercase();
+            writeln!(text, "  RetryPolicy: {name}")?;
+            writeln!(text, "  Minimum Delay: {} MILLISECONDS", grouped(least_ms))?;
+        }
+        if policy != DelayPolicy::Constant {
+            writeln!(text, "  Maximum Delay: {} MILLISECONDS", grouped(most_ms))?;
+        }
         let log = &self.log;
         writeln!(text, "Log:\n  No Summary: {}\n  No Settings: {}", !log.summary, !log.settings)?;
         writeln!(text, "  File: {}", or_null(log.file.as_deref()))?;
@@ -180,19 +292,14 @@ impl Settings {
             Level::Verbose => "VERBOSE",
         };
         writeln!(text, "  Interval Millis: {}\n  Level: {level}", log.interval_ms)?;
-        let mode = &self.mode;
-        text.push_str("Mode:\n  API: JAVA_DRIVER_NATIVE\n  Connection Style: CQL_PREPARED\n");
-        text.push_str("  CQL Version: CQL3\n  Protocol Version: V4\n");
-        let user = mode.credentials.as_ref().map(|who| &who.user[..]);
-        let password = user.map(|_| "*suppressed*");
-        writeln!(text, "  Username: {}\n  Password: {}", or_null(user), or_null(password))?;
-        writeln!(text, "  Connections Per Host: {}", mode.connections_per_host)?;
-        writeln!(text, "  Request Timeout: {} ms\n  Compression: NONE", mode.timeout_ms)?;
+        self.dump_mode(text)?;
         writeln!(text, "Node:\n  Nodes: [{}]", self.hosts.listed.join(", "))?;
         writeln!(text, "  Is White List: {}", self.hosts.whitelist)?;
         writeln!(text, "  Datacenter: {}", or_null(self.hosts.datacenter.as_deref()))?;
         let schema = &self.schema;
-        writeln!(text, "Schema:\n  Keyspace: {}", schema.keyspace)?;
+        let profile = self.user().and_then(|user| user.specs.first()).map(|spec| &spec.profile);
+        let keyspace = profile.map_or(&schema.keyspace, |profile| &profile.keyspace);
+        writeln!(text, "Schema:\n  Keyspace: {keyspace}")?;
         writeln!(text, "  Replication Strategy: {}", schema.strategy)?;
         let misspelt = if self.compat == Compat::Scylla { "Options" } else { "Pptions" };
         writeln!(text, "  Replication Strategy {misspelt}: {}", map(&schema.strategy_options))?;
@@ -200,13 +307,6 @@ impl Settings {
         writeln!(text, "  Table Compaction Strategy: {}", or_null(schema.compaction.as_deref()))?;
         let options = map(&schema.compaction_options);
         writeln!(text, "  Table Compaction Strategy Options: {options}")?;
-        writeln!(text, "Port:\n  Native Port: {}", mode.port)?;
-        writeln!(text, "Send To Daemon:\n  *not set*")?;
-        let graph = self.graph.as_ref();
-        writeln!(text, "Graph:\n  File: {}", or_null(graph.map(|g| &g.file[..])))?;
-        writeln!(text, "  Revision: {}", graph.map_or("unknown", |g| &g.revision))?;
-        writeln!(text, "  Title: {}", or_null(graph.and_then(|g| g.title.as_deref())))?;
-        let operation = graph.and_then(|g| g.operation.as_deref());
-        writeln!(text, "  Operation: {}", operation.unwrap_or(self.command.name()))
+        self.dump_last(text)
     }
 }

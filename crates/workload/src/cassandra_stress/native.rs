@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn with(text: &str, records: u64, threads: usize) -> Result<(Plan, Vec<String>), LineError> {
-        native(text, records, threads, &|_| Err("no file".to_owned()))
+        native(text, records, threads, &|_: &str| Err("no file".to_owned()))
     }
 
     #[test]

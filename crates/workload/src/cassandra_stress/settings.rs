@@ -12,14 +12,16 @@ use super::table;
 use units::{Credentials, Secret};
 
 mod groups;
+mod shown;
 mod types;
 mod user;
 
+pub use shown::Shown;
 pub use types::{
-    Columns, Command, Compat, Drawn, End, Errors, Graph, Hosts, Kind, Level, Log, Mode,
-    OperationType, Population, Rate, Schema, Settings, TimeUnit, Truncate,
+    Columns, Command, Compat, Delay, DelayPolicy, Drawn, End, Errors, Graph, Hosts, Kind, Level,
+    Log, Mode, OperationType, Population, Rate, Schema, Settings, TimeUnit, Truncate,
 };
-pub use user::{Files, Spec, User, UserAction, UserOperation};
+pub use user::{Files, Sources, Spec, User, UserAction, UserOperation};
 
 /// What a command line asks for.
 #[derive(Debug, Clone)]
@@ -178,10 +180,6 @@ impl Reader {
                 let what = "Must specify at least one command with a non-zero ratio";
                 return Err(LineError::at(word, what, "Write ratio(read=1,write=1)."));
             }
-            if ratios.iter().any(|(k, _)| k.counts()) && !ratios.iter().all(|(k, _)| k.counts()) {
-                let what = "Counters and rows in one mix, which are two tables, are not built yet";
-                return Err(LineError::unbuilt(word, what, "Mix one or the other."));
-            }
         }
         let default = Word { text: "GAUSSIAN(1..10)".to_owned(), column: command.column };
         let clustering = drawn(chosen.get("clustering=").unwrap_or(&default))?;
@@ -200,6 +198,7 @@ impl Reader {
         chosen: &Chosen,
         mut line: Line,
     ) -> Result<Asked, LineError> {
+        let shown = Shown::of(&line);
         let end = self.end(chosen, chosen.grouping)?;
         let truncate = truncate(chosen);
         let upper = |prefix: &str, default: &str| {
@@ -257,6 +256,7 @@ impl Reader {
             errors,
             log,
             graph,
+            shown,
             notices: self.notices,
         };
         user::check(&mut settings)?;

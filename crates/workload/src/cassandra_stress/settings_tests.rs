@@ -126,13 +126,11 @@ fn errors_are_of_the_originals_kind_with_place_and_cure() {
 #[test]
 fn what_is_not_built_is_refused_by_name() {
     for (line, what) in [
-        ("user profile=http://x/y.yaml ops(insert=1)", "not fetched"),
+        ("user profile=https://x/y.yaml ops(insert=1)", "not fetched by https"),
         ("write n=1 -mode thrift", "Thrift"),
         ("write n=1 -sendto host", "-sendto"),
         ("write n=1 -transport truststore=x", "TLS"),
-        ("mixed n=1 ratio(read=1,counter_write=1)", "Counters and rows in one mix"),
         ("write n=1 -insert visits=fixed(2)", "several visits"),
-        ("write n=1 -errors min-delay-ms=5", "Pauses"),
         ("legacy -o insert", "before 2.1"),
     ] {
         let error = asked(line).unwrap_err();
@@ -211,6 +209,62 @@ fn the_dump_tells_settings_and_no_password() {
         !format!("{:?}", settings("write n=1 -mode native cql3 user=a password=hunter2"))
             .contains("hunter2")
     );
+}
+
+#[test]
+fn pauses_before_further_attempts() {
+    let line = "write n=1 -errors delay-policy=exponential min-delay-ms=20 max-delay-ms=300";
+    let read = settings(line);
+    let delay = Delay { policy: DelayPolicy::Exponential, least_ms: 20, most_ms: 300 };
+    assert_eq!((read.errors.delay, &read.notices[..]), (delay, &[][..]));
+    assert!(read.dump().contains("  RetryPolicy: exponential\n  Minimum Delay: 20 MILLISECONDS\n"));
+    for wrong in ["delay-policy=exponential", "min-delay-ms=9 max-delay-ms=8", "min-delay-ms=1b"] {
+        assert!(asked(&format!("write n=1 -errors {wrong}")).is_err(), "{wrong}");
+    }
+}
+
+/// Lines that the original prints of its 3.11, in their order.
+#[test]
+fn the_dump_has_the_groups_of_the_original() {
+    let line = "write n=0 no-warmup -rate threads=2 -node 127.0.0.1 -insert \
+                select-ratio=fixed(1)/2 -port native=9043 -tokenrange wrap split-factor=3";
+    let text = settings(line).dump();
+    let wanted = "Insert:
+  Revisits: Uniform:  min=1,max=1000000
+  Visits: Fixed:  key=1
+  Select Ratio: Ratio: divisor=2.000000;delegate=Fixed:  key=1
+  Row Population Ratio: Ratio: divisor=1.000000;delegate=Fixed:  key=1
+  Batch Type: not batching
+Columns:
+";
+    assert!(text.contains(wanted), "{text}");
+    let wanted = "  Protocol Version: V4
+  Username: null
+  Password: null
+  Auth Provide Class: null
+  Max Pending Per Connection: 128
+  Connections Per Host: 8
+  Compression: NONE
+Node:
+";
+    assert!(text.contains(wanted), "{text}");
+    let wanted = "ssl-ciphers=TLS_RSA_WITH_AES_128_CBC_SHA,TLS_RSA_WITH_AES_256_CBC_SHA; 
+Port:
+  Native Port: 9043
+  Thrift Port: 9160
+  JMX Port: 7199
+Send To Daemon:
+  *not set*
+Graph:
+  File: null
+  Revision: unknown
+  Title: null
+  Operation: WRITE
+TokenRange:
+  Wrap: true
+  Split Factor: 3
+";
+    assert!(text.contains(wanted), "{text}");
 }
 
 /// Words of real lines, to be put together at random.

@@ -112,6 +112,7 @@ pub(super) fn plan(
         return Err(YcsbError::RowSize { fields, longest, row_bytes });
     }
     Ok(Plan {
+        counters: None,
         workload: format!("ycsb:{name}"),
         schema: Schema {
             table: settings.table.clone().unwrap_or_else(|| "usertable".to_owned()),
@@ -237,12 +238,18 @@ struct Statements {
 impl Statements {
     /// A step with one statement over all columns.
     fn all(&mut self, action: Action, by_name: bool) -> Step {
-        self.step(vec![Statement { action, columns: (0..self.columns).collect(), by_name }])
+        self.step(vec![Statement {
+            action,
+            columns: (0..self.columns).collect(),
+            by_name,
+            counts: false,
+        }])
     }
 
     /// A step with a statement per column.
     fn each(&mut self, action: Action) -> Step {
-        let one = |column| Statement { action, columns: vec![column], by_name: true };
+        let one =
+            |column| Statement { action, columns: vec![column], by_name: true, counts: false };
         self.step((0..self.columns).map(one).collect())
     }
 

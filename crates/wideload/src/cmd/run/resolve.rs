@@ -3,12 +3,12 @@
 use super::args::{Args, ArrivalKind, StorageKind, WaitKind, WarmUp};
 use super::password;
 use super::recorded::recorded;
-use crate::cmd::cassandra_stress::profile_text;
 use crate::exit::Exit;
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
 use drive::{Access, Amount, Arrivals, Load, TableName, Wait};
 use lab::layout::{Asked, Database, lay_out};
+use lab::stress::Reachable;
 use lab::{LabError, LoadChoice, Storage, TargetChoice, Trial};
 use machine::layout::Order;
 use machine::{Machine, client_and_target_cpus, one_per_core};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use units::{Bytes, CpuSet, Nanos, NumaSet, Rate};
 use wire::cql::Protocol;
 use workload::Plan;
-use workload::cassandra_stress;
+use workload::cassandra_stress::{self, Sources as _};
 use workload::ycsb::{self, Properties, YcsbPlan};
 
 /// Native defaults (design section 7).
@@ -99,6 +99,7 @@ pub(crate) fn trial_of(
         retries: args.retries,
         load_retries: args.retries.max(settings.insertion_retry_limit),
         load_retry_pause: load_retry_pause(&settings),
+        retry_pause: drive::RetryPause::NONE,
         give_up: args.give_up,
         seed: args.seed,
         interval: args.interval,
@@ -278,7 +279,9 @@ fn stress_plan(args: &Args, line: &str, databases: usize) -> anyhow::Result<Ycsb
     }
     let records = args.records.map_or(RECORDS, |records| records.0).div_ceil(databases as u64);
     let threads = args.threads.unwrap_or(THREADS) as usize;
-    let (plan, notices) = cassandra_stress::native(line, records, threads, &profile_text)?;
+    // Where it is driven is not known yet: its tables are those that profiles define.
+    let file = |path: &str| Reachable.text(path);
+    let (plan, notices) = cassandra_stress::native(line, records, threads, &file)?;
     if plan.tables.is_some() && (args.table.is_some() || args.load) {
         bail!("--table and --load are not for profiles, which name their tables and write rows");
     }

@@ -1,8 +1,8 @@
 //! The groups of a command line: `-rate`, `-pop`, `-col` and all the others.
 
 use super::{
-    Columns, Command, Compat, Drawn, End, Errors, Graph, Hosts, Kind, Level, Log, Mode, Population,
-    Rate, Reader, Schema, credentials, drawn, names_of, number,
+    Columns, Command, Compat, Delay, DelayPolicy, Drawn, End, Errors, Graph, Hosts, Kind, Level,
+    Log, Mode, Population, Rate, Reader, Schema, credentials, drawn, names_of, number,
 };
 use crate::cassandra_stress::line::{Line, LineError, Word};
 use crate::cassandra_stress::options::{Chosen, Opt, parts, select};
@@ -265,20 +265,9 @@ impl Reader {
                 self.ignored(&format!("-errors {prefix}"), why);
             }
         }
-        for prefix in ["delay-policy=", "min-delay-ms=", "max-delay-ms="] {
-            let zero = chosen.get(prefix).is_some_and(|word| word.text == "0");
-            let Some(word) = chosen.get(prefix).filter(|_| !zero) else { continue };
-            if prefix == "min-delay-ms=" {
-                let what = "Pauses before further attempts are not built yet";
-                return Err(LineError::unbuilt(word, what, "Leave min-delay-ms= out."));
-            }
-            self.ignored(
-                &format!("-errors {prefix}"),
-                "there is no pause before a further attempt",
-            );
-        }
+        let delay = delay(&chosen)?;
         let (ignore, skip_validation) = (chosen.has("ignore"), chosen.has("skip-read-validation"));
-        Ok(Errors { retries, ignore, skip_validation })
+        Ok(Errors { retries, ignore, skip_validation, delay })
     }
 
     pub(super) fn log(&mut self, line: &mut Line) -> Result<Log, LineError> {
@@ -517,6 +506,40 @@ impl Reader {
             operation: text_of(&chosen, "op="),
         }))
     }
+}
+
+/// Pauses before further attempts.
+fn delay(chosen: &Chosen) -> Result<Delay, LineError> {
+    /// An hour; beyond, nobody waits for an attempt.
+    const MS_MAX: u64 = 3_600_000;
+    let ms = |prefix: &str, default: u64| match chosen.get(prefix) {
+        Some(word) => number::<u64>(word, prefix).and_then(|ms| match ms <= MS_MAX {
+            true => Ok(ms),
+            false => {
+                let what = format!("Invalid value {ms}; a pause lasts an hour at most");
+                Err(LineError::at(word, what, "Write min-delay-ms=20 max-delay-ms=20000."))
+            }
+        }),
+        None => Ok(default),
+    };
+    let (least_ms, most_ms) = (ms("min-delay-ms=", 0)?, ms("max-delay-ms=", 20_000)?);
+    let policy = match text_of(chosen, "delay-policy=").map(|name| name.to_lowercase()).as_deref() {
+        Some("linear") => DelayPolicy::Linear,
+        Some("exponential") => DelayPolicy::Exponential,
+        _ => DelayPolicy::Constant,
+    };
+    let word = ["min-delay-ms=", "max-delay-ms=", "delay-policy="];
+    let word = word.iter().find_map(|prefix| chosen.get(prefix));
+    let refused = match policy {
+        _ if least_ms > most_ms => "The least pause is longer than the greatest",
+        DelayPolicy::Exponential if least_ms == 0 => "Twice a pause of 0 ms is none",
+        _ => return Ok(Delay { policy, least_ms, most_ms }),
+    };
+    let cure = "Write delay-policy=exponential min-delay-ms=20 max-delay-ms=20000.";
+    Err(word.map_or_else(
+        || LineError::anywhere(refused, cure),
+        |word| LineError::at(word, refused, cure),
+    ))
 }
 
 fn port(word: &Word) -> Result<u16, LineError> {

@@ -1,5 +1,6 @@
 //! What a command line is read into.
 
+use super::shown::Shown;
 use super::user::{User, UserAction, UserOperation};
 use crate::cassandra_stress::distribution::Distribution;
 use crate::cassandra_stress::profile::Insert;
@@ -379,6 +380,28 @@ pub struct Errors {
     pub ignore: bool,
     /// What is read is not looked at.
     pub skip_validation: bool,
+    /// Before a further attempt at what found an overloaded host.
+    pub delay: Delay,
+}
+
+/// Pauses before further attempts; the fork of ScyllaDB has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delay {
+    /// How they grow.
+    pub policy: DelayPolicy,
+    /// None is shorter.
+    pub least_ms: u64,
+    /// None is longer.
+    pub most_ms: u64,
+}
+
+/// How pauses grow from one attempt to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum DelayPolicy {
+    Constant,
+    Linear,
+    Exponential,
 }
 
 /// How much is said of failures.
@@ -465,6 +488,8 @@ pub struct Settings {
     pub log: Log,
     /// A copy of the report.
     pub graph: Option<Graph>,
+    /// What is only shown.
+    pub shown: Shown,
     /// What is understood and has no effect, a sentence each.
     pub notices: Vec<String>,
 }

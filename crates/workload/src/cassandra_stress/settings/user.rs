@@ -2,7 +2,11 @@
 //!
 //! Source: cassandra-stress, `settings/SettingsCommandUser.java`, `SettingsInsert.java`.
 
-use super::{Asked, Command, Drawn, Population, Reader, Settings, drawn, types::consistency_named};
+use super::{
+    Asked, Command, Drawn, Hosts, Mode, Population, Reader, Settings, drawn,
+    types::consistency_named,
+};
+use crate::cassandra_stress::create_table::TableDefinition;
 use crate::cassandra_stress::distribution::Ratio;
 use crate::cassandra_stress::line::{Group, Line, LineError, Word};
 use crate::cassandra_stress::options::{parts, select};
@@ -10,8 +14,39 @@ use crate::cassandra_stress::profile::{BatchType, Insert, Profile, Table};
 use crate::cassandra_stress::table;
 use crate::tables::stored_name;
 
-/// Opens a file that a line names; an error in words.
-pub type Files<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+/// What a line names and does not hold. Errors are words behind `cannot be read:`.
+pub trait Sources {
+    /// The text of a profile, by its path or its address of `http`.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn text(&self, place: &str) -> Result<String, String>;
+
+    /// The statement that would make a table which the cluster has.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    fn table(
+        &self,
+        cluster: (&Hosts, &Mode),
+        keyspace: &str,
+        table: &str,
+    ) -> Result<String, String>;
+}
+
+/// Files alone.
+impl<F: Fn(&str) -> Result<String, String>> Sources for F {
+    fn text(&self, place: &str) -> Result<String, String> {
+        self(place)
+    }
+
+    fn table(&self, _: (&Hosts, &Mode), _: &str, _: &str) -> Result<String, String> {
+        Err("no cluster is asked for it here".to_owned())
+    }
+}
+
+/// Whatever they are read by.
+pub type Files<'a> = &'a dyn Sources;
 
 /// What the command `user` does.
 #[derive(Debug, Clone)]
@@ -83,7 +118,7 @@ impl Reader {
         });
         let mut specs: Vec<Spec> = Vec::new();
         for file in word.text.split(',') {
-            let spec = self.spec(file, word, skips, files)?;
+            let spec = self.spec((file, word), skips, files, &line)?;
             if specs.iter().any(|other| other.profile.spec_name == spec.profile.spec_name) {
                 let what = "Must only specify a single YAML file per table (including keyspace \
                             qualifier)";
@@ -113,7 +148,7 @@ impl Reader {
         if operations.is_empty() {
             return Err(none());
         }
-        let default = Word { text: "GAUSSIAN(1..10)".to_owned(), column: command.column };
+        let default = Word { text: "gaussian(1..10)".to_owned(), column: command.column };
         let word = chosen.get("clustering=").unwrap_or(&default);
         let clustering = drawn(word)?;
         if clustering.distribution.max() < 1 {
@@ -133,29 +168,33 @@ impl Reader {
     /// A profile of the list.
     fn spec(
         &mut self,
-        file: &str,
-        word: &Word,
+        (file, word): (&str, &Word),
         skips: bool,
         files: Files<'_>,
+        line: &Line,
     ) -> Result<Spec, LineError> {
-        let scheme = file.split_once("://").map(|(scheme, _)| scheme);
-        if scheme.is_some_and(|scheme| !scheme.eq_ignore_ascii_case("file")) {
-            let what = format!("Profiles of other hosts are not fetched: {file}");
-            return Err(LineError::unbuilt(word, what, "Fetch it, and name the local file."));
-        }
-        let path = file.split_once("://").map_or(file, |(_, path)| path);
-        let text = files(path).map_err(|why| {
+        let scheme = file.split_once("://").map(|(scheme, _)| scheme.to_lowercase());
+        let path = match (scheme.as_deref(), file.split_once("://")) {
+            (Some("file"), Some((_, path))) => path,
+            (None | Some("http"), _) => file,
+            (Some(scheme), _) => {
+                let what = format!("Profiles are not fetched by {scheme}, by http alone: {file}");
+                let cure = "Fetch it, as with curl -O, and name the local file.";
+                return Err(LineError::unbuilt(word, what, cure));
+            }
+        };
+        let text = files.text(path).map_err(|why| {
             LineError::at(word, format!("Cannot read the profile {path}: {why}"), "Is it there?")
         })?;
         let failed = |error: &dyn std::fmt::Display| {
             LineError::at(word, format!("Profile {path}: {error}"), "")
         };
         let profile = Profile::parse(&text).map_err(|error| failed(&error))?;
-        let Some(definition) = &profile.definition else {
-            let what = format!("Profile {path} has no table_definition");
-            let cure = "Its columns are not read from the database yet: put CREATE TABLE into it.";
-            return Err(LineError::unbuilt(word, what, cure));
+        let found = match &profile.definition {
+            Some(definition) => definition.clone(),
+            None => self.found(&profile, (path, word), files, line.clone())?,
         };
+        let definition = &found;
         if definition.keyspace.as_ref().is_some_and(|name| *name != stored_name(&profile.keyspace))
         {
             let what =
@@ -163,10 +202,6 @@ impl Reader {
             return Err(LineError::at(word, what, "Make it the same as keyspace."));
         }
         let insert = &profile.insert;
-        if insert.condition.as_ref().is_some_and(|condition| condition.contains('?')) {
-            let what = format!("Profile {path}: a condition with values to bind is not built yet");
-            return Err(LineError::unbuilt(word, what, "Write its values into it."));
-        }
         let asked = profile.queries.values();
         let levels = asked.flat_map(|q| [&q.consistency, &q.serial_consistency]);
         for level in levels.chain([&insert.consistency, &insert.serial_consistency]).flatten() {
@@ -184,6 +219,29 @@ impl Reader {
             self.notices.push(format!("{path}: column '{name}' is left out, by its type."));
         }
         Ok(Spec { profile, table })
+    }
+
+    /// The table of a profile that does not define it, as the cluster has it.
+    fn found(
+        &self,
+        profile: &Profile,
+        (path, word): (&str, &Word),
+        files: Files<'_>,
+        mut line: Line,
+    ) -> Result<TableDefinition, LineError> {
+        // Their notices come when the whole line is read.
+        let mut reader = Reader { compat: self.compat, notices: Vec::new() };
+        let port = reader.port(&mut line)?;
+        let mode = reader.mode(&mut line, port)?;
+        let hosts = reader.hosts(&mut line)?;
+        let (keyspace, table) = (stored_name(&profile.keyspace), stored_name(&profile.table));
+        let text = files.table((&hosts, &mode), &keyspace, &table);
+        let read =
+            text.and_then(|text| TableDefinition::parse(&text).map_err(|error| error.to_string()));
+        read.map_err(|why| {
+            let what = format!("Profile {path} has no table_definition: {why}");
+            LineError::at(word, what, "Put CREATE TABLE into it, or make the table beforehand.")
+        })
     }
 
     /// The group `-insert`, which goes before what profiles say; levels in capitals.
