@@ -6,10 +6,12 @@ use crate::cql;
 use crate::error::{CqlError, invalid};
 use crate::events::EventLog;
 use crate::expr::Context;
-use crate::faults::{FaultPlan, Faults};
+use crate::faults::{self, FaultPlan, Faults};
 use crate::plan::{Compiled, Plan, PreparedId, compile, prepared_id};
 use crate::read::Form;
 use crate::schema_file;
+use crate::service::{Service, SessionLimits};
+use crate::session::Session;
 use crate::store::{Disk, LsmOptions, Memory, StoreError};
 use crate::system_tables;
 use crate::uuid::Generator;
@@ -19,7 +21,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use thiserror::Error;
-use units::Bytes;
+use units::{Bytes, Nanos};
+use wire::cql::HEADER_SIZE;
+use wire::cql::framing::Outgoing;
 
 /// What becomes of rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -69,7 +73,7 @@ pub enum Clock {
 impl Clock {
     /// Microseconds since 1970.
     #[inline]
-    fn now_us(&self) -> i64 {
+    pub(crate) fn now_us(&self) -> i64 {
         match self {
             Self::System => (units::clock::wall().0 / 1000) as i64,
             Self::Manual(now_us) => now_us.load(Ordering::Relaxed),
@@ -158,6 +162,12 @@ impl Engine {
     #[must_use]
     pub fn counters(&self) -> Arc<Counters> {
         self.counters.block()
+    }
+
+    /// Tells the faults that operations have met; None when there are none on purpose.
+    pub(crate) fn faults_met(&self, now: Nanos) -> Option<String> {
+        let plan = self.faults.as_deref()?;
+        Some(faults::told(plan, &self.counters, now))
     }
 
     /// Approximate bytes of all rows.
@@ -257,5 +267,34 @@ impl Engine {
             }
             _ => Err(invalid("only rows of system tables are written this way")),
         }
+    }
+}
+
+impl Service for Engine {
+    type Session = Session;
+
+    fn session(self: &Arc<Self>, counters: &Arc<Counters>, limits: SessionLimits) -> Session {
+        Session::new(Arc::clone(self), Arc::clone(counters), limits)
+    }
+
+    fn counters(&self) -> Arc<Counters> {
+        Engine::counters(self)
+    }
+
+    // A frame, or the segments in which it comes.
+    fn receive_max(frame_size_max: usize) -> usize {
+        Outgoing::size_max(frame_size_max + HEADER_SIZE)
+    }
+
+    fn faults(&self) -> Option<&FaultPlan> {
+        self.faults.as_deref()
+    }
+
+    fn disk(&self) -> Option<&Disk> {
+        self.disk.as_deref()
+    }
+
+    fn events(&self) -> Option<&EventLog> {
+        Some(&self.events)
     }
 }

@@ -1,10 +1,10 @@
-//! The reference target: a small CQL server inside wideload. It is a default, a calibration target
-//! and a test double; it is not a database, and a result on it says nothing about Apache Cassandra
-//! or any other.
+//! The reference target: a small server of CQL or of Aerospike's protocol inside wideload. It is a
+//! default, a calibration target and a test double; it is not a database, and a result on it says
+//! nothing about Apache Cassandra, Aerospike or any other.
 //!
 //! Bytes of the native protocol v4 or v5 in, answers out ([`Session`], without I/O); [`Server`] is
 //! its sockets. Drivers see one instance of Cassandra 3.11 (`release_version` 3.11.0-wideload) with
-//! one token.
+//! one token. Of Aerospike ([`RecordSession`]) its module `aerospike` tells.
 //!
 //! How it differs from Cassandra:
 //! - One instance, rows in memory, or on disk with a log ([`Storage::Lsm`]): no replication, hints
@@ -36,6 +36,7 @@
 //!   or done as a whole, but others may see it half-done across partitions.
 //! - Pages end at 8 MiB too; an answer without paging beyond 128 MiB is refused.
 
+mod aerospike;
 mod catalog;
 mod choice;
 mod collection;
@@ -64,18 +65,22 @@ mod schema_file;
 mod select;
 mod serial;
 mod server;
+mod service;
 mod session;
 mod store;
 mod system_tables;
 mod types;
 mod uuid;
+mod worker;
 mod write;
 mod write_compile;
 
+pub use aerospike::{RecordSession, Records, RecordsConfig};
 pub use counters::Counters;
 pub use engine::{Clock, Engine, EngineConfig, EngineError, Storage};
 pub use error::CqlError;
 pub use faults::{Delay, Fault, FaultError, Faults, Share, Stall};
-pub use server::{Config, Handle, ServeError, Server};
-pub use session::{After, Received, Session, SessionLimits};
+pub use server::{Config, Handle, Protocol, ServeError, Server};
+pub use service::{After, Received, SessionLimits};
+pub use session::Session;
 pub use store::{LsmOptions, StoreError};

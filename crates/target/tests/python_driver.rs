@@ -1,62 +1,27 @@
 //! The Python `cassandra-driver` uses the target unmodified; what it does is in
 //! `python/driver_check.py`.
 //!
-//! The driver comes from its registry once and stays under `target/test-tools`; without Python, pip
-//! or a network the test says so and is skipped.
+//! Without Python, pip or a network the test says so and is skipped.
 // Helpers of a test may fail as the test itself may.
 #![allow(clippy::unwrap_used)]
 
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+#[path = "support/python.rs"]
+mod python;
+
 use target::{Config, Server};
 
 const DRIVER: &str = "cassandra-driver==3.30.1";
-/// What it compresses with.
-const CODECS: [&str; 2] = ["lz4==4.4.5", "python-snappy==0.7.3"];
-
-/// Says why a test did not run: on stderr, and in the file that the test runner names.
-fn skip(reason: &str) {
-    eprintln!("SKIP: {reason}");
-    if let Some(path) = std::env::var_os("WIDELOAD_SKIP_FILE") {
-        let file = fs::OpenOptions::new().create(true).append(true).open(path);
-        file.and_then(|mut f| writeln!(f, "SKIP: {reason}")).unwrap();
-    }
-}
-
-/// Runs a command to its end; its output, or why it failed.
-fn run(program: &Path, args: &[&str]) -> Result<String, String> {
-    let name = program.display();
-    let out = Command::new(program).args(args).output().map_err(|e| format!("{name}: {e}"))?;
-    if out.status.success() {
-        return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
-    }
-    let text = [out.stderr, out.stdout].concat();
-    Err(format!("{name}: {}: {}", out.status, String::from_utf8_lossy(&text).trim()))
-}
-
-/// A Python that has the driver.
-fn python() -> Result<PathBuf, String> {
-    let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("test-tools");
-    fs::create_dir_all(&tools).unwrap();
-    let venv = tools.join("python-driver");
-    let python = venv.join("bin/python");
-    if run(&python, &["-c", "import cassandra.cluster, lz4.block, snappy"]).is_err() {
-        run(Path::new("python3"), &["-m", "venv", "--clear", venv.to_str().unwrap()])?;
-        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", DRIVER];
-        run(&python, &[&install[..], &CODECS].concat())?;
-    }
-    Ok(python)
-}
+/// With what it compresses with.
+const PACKAGES: [&str; 3] = [DRIVER, "lz4==4.4.5", "python-snappy==0.7.3"];
 
 #[test]
 fn the_python_driver_finds_what_it_needs() {
-    let python = match python() {
+    let modules = "cassandra.cluster, lz4.block, snappy";
+    let python = match python::python("python-driver", modules, &PACKAGES) {
         Ok(python) => python,
-        Err(reason) => return skip(&format!("no Python with {DRIVER}: {reason}")),
+        Err(reason) => return python::skip(&format!("no Python with {DRIVER}: {reason}")),
     };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/driver_check.py");
+    let script = python::script("driver_check.py");
     for (version, compression) in
         [("4", "none"), ("4", "lz4"), ("4", "snappy"), ("5", "none"), ("5", "lz4")]
     {
@@ -65,7 +30,7 @@ fn the_python_driver_finds_what_it_needs() {
         let target = Server::bind(config).unwrap().start().unwrap();
         let address = target.local_addr();
         let (host, port) = (address.ip().to_string(), address.port().to_string());
-        match run(&python, &[script.to_str().unwrap(), &host, &port, version, compression]) {
+        match python::run(&python, &[&script, &host, &port, version, compression]) {
             Ok(printed) => assert_eq!(printed.trim(), "ok", "v{version}, {compression}"),
             Err(error) => panic!("v{version}, {compression}: {error}"),
         }
