@@ -16,7 +16,7 @@ fn published(prefix: &str) -> Option<String> {
     match found {
         Some(path) => Some(std::fs::read_to_string(path).unwrap()),
         None => {
-            println!("skipped: no {prefix}* under {}", dir.display());
+            println!("SKIP: no {prefix}* under {}", dir.display());
             None
         }
     }

@@ -53,9 +53,12 @@ pub enum LinkError {
     Engine(#[from] Unavailable),
 }
 
+/// In place of the index of a connection: it is lost, and its id may be given again.
+pub(crate) const NOBODY: u16 = u16::MAX;
+
 fn owned(owners: &mut Vec<u16>, id: ConnectionId, index: usize) {
     if owners.len() <= id.index() {
-        owners.resize(id.index() + 1, u16::MAX);
+        owners.resize(id.index() + 1, NOBODY);
     }
     owners[id.index()] = index as u16;
 }
@@ -255,7 +258,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         }
         self.ring.close(connection.id);
         if let Some(owner) = self.owners.get_mut(connection.id.index()) {
-            *owner = u16::MAX;
+            *owner = NOBODY;
         }
         if connection.state == State::Ready {
             self.operations.tally.usage.connections_lost += 1;

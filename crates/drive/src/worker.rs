@@ -11,7 +11,7 @@
 use crate::Wait;
 use crate::connection::{Connection, State};
 use crate::horizon::Horizon;
-use crate::links::Links;
+use crate::links::{Links, NOBODY};
 use crate::operations::Operations;
 use crate::roster::Roster;
 use crate::router::Router;
@@ -440,30 +440,34 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     }
 
     fn on_event(&mut self, event: Event) {
-        let index = |id: ConnectionId, owners: &[u16]| owners.get(id.index()).copied();
         match event {
             Event::Received { connection, at } => {
-                if let Some(index) = index(connection, &self.owners) {
+                if let Some(index) = self.owner(connection) {
                     self.receive(index, at);
                 }
             }
             Event::Writable { connection } => {
-                if let Some(index) = index(connection, &self.owners) {
+                if let Some(index) = self.owner(connection) {
                     self.mark_dirty(index);
                 }
             }
             Event::Connected { connection } => {
-                if let Some(index) = index(connection, &self.owners) {
+                if let Some(index) = self.owner(connection) {
                     self.start(index);
                 }
             }
             Event::Closed { connection, .. } => {
-                if let Some(index) = index(connection, &self.owners) {
+                if let Some(index) = self.owner(connection) {
                     self.lost(index, clock::now());
                 }
             }
             Event::Accepted { .. } => {}
         }
+    }
+
+    /// None of a connection that an event before this one, of the same wait, has ended.
+    fn owner(&self, id: ConnectionId) -> Option<u16> {
+        self.owners.get(id.index()).copied().filter(|&owner| owner != NOBODY)
     }
 
     fn mark_dirty(&mut self, index: u16) {

@@ -30,7 +30,7 @@ fn all() -> [Protocol; 4] {
 type Cut = fn(usize) -> usize;
 
 /// Passes on what goes to the target and back, in pieces; `harm` flips a bit of what comes back,
-/// once, behind so many bytes.
+/// once, behind so many bytes, and ends that connection behind them.
 fn relay(to: SocketAddr, cut: Cut, harm: Option<u64>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -42,15 +42,14 @@ fn relay(to: SocketAddr, cut: Cut, harm: Option<u64>) -> SocketAddr {
             client.set_nodelay(true).unwrap();
             target.set_nodelay(true).unwrap();
             let (c, t) = (client.try_clone().unwrap(), target.try_clone().unwrap());
-            std::thread::spawn(move || pass(c, t, cut, |_| {}));
+            std::thread::spawn(move || pass(c, t, cut, |_| true));
             let back = back.clone();
             std::thread::spawn(move || {
                 pass(target, client, cut, |bytes: &mut [u8]| {
                     let before = back.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                     let at = harm.and_then(|at| at.checked_sub(before));
-                    if let Some(byte) = at.and_then(|at| bytes.get_mut(at as usize)) {
-                        *byte ^= 4;
-                    }
+                    let byte = at.and_then(|at| bytes.get_mut(at as usize));
+                    byte.map(|byte| *byte ^= 4).is_none()
                 });
             });
         }
@@ -58,13 +57,19 @@ fn relay(to: SocketAddr, cut: Cut, harm: Option<u64>) -> SocketAddr {
     address
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, cut: Cut, mut touch: impl FnMut(&mut [u8])) {
+/// Until an end closes, or `touch` of a piece wants no more.
+fn pass(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    cut: Cut,
+    mut touch: impl FnMut(&mut [u8]) -> bool,
+) {
     let mut bytes = vec![0; 64 << 10];
     while let Ok(size) = from.read(&mut bytes) {
         if size == 0 {
             break;
         }
-        touch(&mut bytes[..size]);
+        let more = touch(&mut bytes[..size]);
         let mut rest = &bytes[..size];
         while !rest.is_empty() {
             let (piece, behind) = rest.split_at(cut(rest.len()).clamp(1, rest.len()));
@@ -72,6 +77,9 @@ fn pass(mut from: TcpStream, mut to: TcpStream, cut: Cut, mut touch: impl FnMut(
                 return;
             }
             rest = behind;
+        }
+        if !more {
+            break;
         }
     }
     let _ = to.shutdown(std::net::Shutdown::Both);

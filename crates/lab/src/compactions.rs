@@ -20,7 +20,7 @@ const NAMED_MAX: usize = 3;
 /// Whether a target is a Cassandra that can be asked.
 pub(crate) fn is_cassandra(target: &Target) -> bool {
     let major = target.version.as_deref().and_then(|v| v.split('.').next()?.parse::<u32>().ok());
-    // Scylla calls itself 3.0.8, our own target 3.11.
+    // Scylla calls itself 3.0.8, our own target 4.1.
     matches!(target.kind.as_str(), "cassandra" | "cql") && major.is_some_and(|m| m >= RELEASE_MIN)
 }
 
@@ -85,7 +85,7 @@ mod tests {
             ("cql", Some("4.1.3, 5.0.5"), true),
             ("cql", Some("3.0.8"), false),
             ("cql", None, false),
-            (Target::REFERENCE, Some("3.11.0-wideload"), false),
+            (Target::REFERENCE, Some("4.1.0-wideload"), false),
             (Target::REFERENCE, Some("4.0"), false),
         ] {
             assert_eq!(is_cassandra(&target(kind, version)), is, "{kind} {version:?}");

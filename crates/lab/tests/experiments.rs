@@ -134,7 +134,7 @@ fn what_the_studies_fix_stands_in_their_files() {
         let text = text.map(|path| std::fs::read_to_string(path).unwrap());
         let plain = |text: &str| text.replace(['‘', '’', '\''], "\"").replace("\\\"", "\"");
         if text.is_none() {
-            println!("skipped: the text of {prefix} is not under {}", dir.display());
+            println!("SKIP: the text of {prefix} is not under {}", dir.display());
         }
         let (_, trials) = planned(file);
         for (words, setting, value) in fixed {

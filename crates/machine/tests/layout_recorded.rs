@@ -44,7 +44,7 @@ fn sound(machine: &Machine, layout: &Layout) {
 fn every_recorded_machine_gets_sound_layouts_or_a_refusal() {
     let archives = recorded();
     if archives.is_empty() {
-        println!("skipped: no recorded machines beside the project");
+        println!("SKIP: no recorded machines beside the project");
         return;
     }
     let mut planned = 0;

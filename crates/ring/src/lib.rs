@@ -42,7 +42,8 @@ impl ConnectionId {
     }
 }
 
-/// What has happened.
+/// What has happened. One wait may tell several things of a connection: those behind one for which
+/// its owner closed it are to be ignored.
 #[derive(Debug)]
 pub enum Event {
     /// Bytes were appended to the receive buffer; `at` is a clock read after the receive returned.

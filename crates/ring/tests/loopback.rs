@@ -40,7 +40,7 @@ macro_rules! of_both {
             fn $name() {
                 match ring::Uring::check() {
                     Ok(()) => super::$name::<ring::Uring>(),
-                    Err(why) => println!("skipped: {why}"),
+                    Err(why) => println!("SKIP: {why}"),
                 }
             })+
         }

@@ -55,7 +55,7 @@ fn notes(emitted: &Emitted) -> String {
 fn installed(program: &str, flag: &str) -> bool {
     let there = Command::new(program).arg(flag).output().is_ok();
     if !there {
-        println!("skipped: {program} is not installed");
+        println!("SKIP: {program} is not installed");
     }
     there
 }
@@ -211,7 +211,7 @@ fn a_jvm_starts_with_the_options() {
     let version = Command::new("java").arg("-version").output().unwrap();
     let version = String::from_utf8_lossy(&version.stderr).into_owned();
     if !version.contains("\"17.") {
-        println!("skipped: the java on PATH is not 17");
+        println!("SKIP: the java on PATH is not 17");
         return;
     }
     for jvm in [&[][..], &["-XX:+UseParallelGC"]] {

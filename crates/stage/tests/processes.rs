@@ -191,7 +191,7 @@ fn usage_grows_with_work() {
 fn a_child_takes_its_memory_from_where_it_was_told() {
     let machine = Machine::read(Path::new("/")).unwrap();
     let Some(numa) = machine.numa.iter().find(|numa| numa.memory_bytes > Some(0)) else {
-        println!("skipped: this kernel shows no NUMA node with memory");
+        println!("SKIP: this kernel shows no NUMA node with memory");
         return;
     };
     let dir = TempDir::new().unwrap();

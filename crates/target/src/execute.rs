@@ -4,6 +4,7 @@
 use crate::counters::Counter;
 use crate::cql::ast::{BatchKind, Statement};
 use crate::ddl;
+use crate::describe;
 use crate::error::{CqlError, invalid};
 use crate::expr::Context;
 use crate::plan::{Compiled, Plan, check_batch};
@@ -138,6 +139,11 @@ impl Session {
                 self.keyspace = Some(name.clone());
                 put::i32(out, result_kind::SET_KEYSPACE);
                 put::string(out, name);
+                Ok(Answer::of(Opcode::Result))
+            }
+            Plan::Schema(Statement::Describe(what)) => {
+                let keyspace = self.keyspace.as_deref();
+                describe::answer(&self.engine.schema(), what, keyspace, out)?;
                 Ok(Answer::of(Opcode::Result))
             }
             Plan::Schema(statement) => self.change_schema(statement, out),

@@ -3,7 +3,7 @@
 //! nothing about Apache Cassandra, Aerospike or any other.
 //!
 //! Bytes of the native protocol v4 or v5 in, answers out ([`Session`], without I/O); [`Server`] is
-//! its sockets. Drivers see one instance of Cassandra 3.11 (`release_version` 3.11.0-wideload) with
+//! its sockets. Drivers see one instance of Cassandra 4.1 (`release_version` 4.1.0-wideload) with
 //! one token. Of Aerospike ([`RecordSession`]) its module `aerospike` tells.
 //!
 //! How it differs from Cassandra:
@@ -45,6 +45,7 @@ pub mod cql;
 mod datetime;
 mod ddl;
 mod delivery;
+mod describe;
 mod engine;
 mod error;
 mod events;

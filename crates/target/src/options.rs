@@ -1,7 +1,8 @@
 //! Options of tables and keyspaces: which there are, their defaults, and what a WITH may say.
 //!
-//! All options of Cassandra 3.11 are taken and shown in `system_schema.tables`; of them only
-//! `default_time_to_live` has an effect here. Defaults are those of 3.11.
+//! All options of Cassandra 4.1, and the two of 3.11 that it has no use for, are taken and shown in
+//! `system_schema.tables`; of them only `default_time_to_live` has an effect here. Defaults are
+//! those of 4.1.
 
 use crate::cql::ast::{Property, PropertyValue};
 use crate::error::{CqlError, invalid};
@@ -17,7 +18,8 @@ enum Kind {
 }
 
 /// Name, kind, default as a CQL constant.
-const OPTIONS: [(&str, Kind, &str); 15] = [
+const OPTIONS: [(&str, Kind, &str); 18] = [
+    ("additional_write_policy", Kind::Text, "'99p'"),
     ("bloom_filter_fp_chance", Kind::Number, "0.01"),
     ("caching", Kind::Map, "{'keys': 'ALL', 'rows_per_partition': 'NONE'}"),
     ("cdc", Kind::Boolean, "null"),
@@ -31,17 +33,19 @@ const OPTIONS: [(&str, Kind, &str); 15] = [
     (
         "compression",
         Kind::Map,
-        "{'chunk_length_in_kb': '64', 'class': 'org.apache.cassandra.io.compress.LZ4Compressor'}",
+        "{'chunk_length_in_kb': '16', 'class': 'org.apache.cassandra.io.compress.LZ4Compressor'}",
     ),
     ("crc_check_chance", Kind::Number, "1.0"),
-    ("dclocal_read_repair_chance", Kind::Number, "0.1"),
+    ("dclocal_read_repair_chance", Kind::Number, "0.0"),
     ("default_time_to_live", Kind::Integer, "0"),
     ("gc_grace_seconds", Kind::Integer, "864000"),
     ("max_index_interval", Kind::Integer, "2048"),
+    ("memtable", Kind::Text, "null"),
     ("memtable_flush_period_in_ms", Kind::Integer, "0"),
     ("min_index_interval", Kind::Integer, "128"),
+    ("read_repair", Kind::Text, "'BLOCKING'"),
     ("read_repair_chance", Kind::Number, "0.0"),
-    ("speculative_retry", Kind::Text, "'99PERCENTILE'"),
+    ("speculative_retry", Kind::Text, "'99p'"),
 ];
 
 /// A replication strategy's class and parameters, as pairs.
@@ -93,7 +97,7 @@ impl TableOptions {
             }
             let Some((name, kind, _)) = OPTIONS.iter().find(|(n, ..)| n == name) else {
                 return Err(CqlError::Syntax(format!(
-                    "Unknown property '{name}': the options of Cassandra 3.11 are known"
+                    "Unknown property '{name}': the options of Cassandra 4.1 are known"
                 )));
             };
             let value = constant(*kind, &property.value).ok_or_else(|| {

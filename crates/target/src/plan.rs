@@ -22,7 +22,7 @@ pub(crate) enum Plan {
     Canned(Box<Canned>),
     Write(Box<WritePlan>),
     Batch(Vec<WritePlan>),
-    /// DDL and USE, carried out from the syntax tree.
+    /// DDL, DESCRIBE and USE, carried out from the syntax tree.
     Schema(Statement),
 }
 

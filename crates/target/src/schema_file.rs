@@ -4,7 +4,7 @@
 //! a table has, behind tabs, its id, the number of its rows' place, the ids of its columns, and the
 //! statement that makes it; that of a keyspace its statement alone.
 
-use crate::catalog::{Role, Schema, Table};
+use crate::catalog::{Keyspace, Role, Schema, Table};
 use crate::cql::ast::Statement;
 use crate::cql::{self, identifier};
 use crate::ddl::{self, Kept};
@@ -23,12 +23,7 @@ pub(crate) fn text(schema: &Schema) -> String {
         if system::KEYSPACES.contains(&name.as_str()) {
             continue;
         }
-        let (replication, durable) = (quoted_map(&keyspace.replication), keyspace.durable_writes);
-        let create = format!(
-            "CREATE KEYSPACE {} WITH replication = {replication} AND durable_writes = {durable}",
-            identifier(name)
-        );
-        line(&mut text, &["keyspace", &create]);
+        line(&mut text, &["keyspace", &create_keyspace(name, keyspace)]);
         for table in keyspace.tables.values() {
             let Some(lsm) = table.store.lsm() else { continue };
             let cells =
@@ -69,8 +64,17 @@ fn unescape(word: &str) -> Option<String> {
     Some(text)
 }
 
+/// The statement that makes a keyspace as it is now.
+pub(crate) fn create_keyspace(name: &str, keyspace: &Keyspace) -> String {
+    let (replication, durable) = (quoted_map(&keyspace.replication), keyspace.durable_writes);
+    format!(
+        "CREATE KEYSPACE {} WITH replication = {replication} AND durable_writes = {durable}",
+        identifier(name)
+    )
+}
+
 /// The statement that makes a table as it is now.
-fn create_table(table: &Table) -> String {
+pub(crate) fn create_table(table: &Table) -> String {
     let mut text =
         format!("CREATE TABLE {}.{} (", identifier(&table.keyspace), identifier(&table.name));
     for column in &table.columns {

@@ -1,8 +1,9 @@
 //! The tables that drivers ask for: ordinary tables of the store, written when something changes.
 //!
-//! What is imitated is Cassandra 3.11: drivers then ask `system.peers` (not `peers_v2`) and
-//! `system_schema` (not `system_virtual_schema`) only. `system_wideload.counters` is ours: it is
-//! rewritten with the sums of [`crate::counters`] whenever it is read.
+//! What is imitated is Cassandra 4.1, as far as drivers and tools ask: `peers_v2` beside `peers`,
+//! `system_virtual_schema` without virtual tables, and DESCRIBE ([`crate::describe`]).
+//! `system_wideload.counters` is ours: it is rewritten with the sums of [`crate::counters`]
+//! whenever it is read.
 
 use crate::catalog::{Keyspace, Role, Table};
 use crate::cql;
@@ -14,55 +15,65 @@ use crate::options::{quoted, quoted_map};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Keyspaces that clients cannot change.
-pub(crate) const KEYSPACES: [&str; 3] = ["system", "system_schema", "system_wideload"];
+pub(crate) const KEYSPACES: [&str; 4] =
+    ["system", "system_schema", "system_virtual_schema", "system_wideload"];
 
 /// The keyspace of the target's own tables.
 pub(crate) const OWN: &str = "system_wideload";
 
 /// The version whose system tables are imitated; the suffix tells people and programs what it is.
-pub(crate) const RELEASE_VERSION: &str = "3.11.0-wideload";
+pub(crate) const RELEASE_VERSION: &str = "4.1.0-wideload";
 /// The CQL that is understood, as far as it is.
-pub(crate) const CQL_VERSION: &str = "3.4.4";
+pub(crate) const CQL_VERSION: &str = "3.4.6";
+/// What the one instance calls its cluster.
+pub(crate) const CLUSTER_NAME: &str = "wideload reference target";
 /// The partitioner of all tables.
 pub(crate) const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
 
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 19] = [
     "CREATE TABLE system.local (key text PRIMARY KEY, bootstrapped text, broadcast_address inet, \
-     cluster_name text, cql_version text, data_center text, gossip_generation int, host_id uuid, \
-     listen_address inet, native_protocol_version text, partitioner text, rack text, \
-     release_version text, rpc_address inet, schema_version uuid, tokens set<text>, \
+     broadcast_port int, cluster_name text, cql_version text, data_center text, \
+     gossip_generation int, host_id uuid, listen_address inet, listen_port int, \
+     native_protocol_version text, partitioner text, rack text, release_version text, \
+     rpc_address inet, rpc_port int, schema_version uuid, tokens set<text>, \
      truncated_at map<uuid, blob>)",
     "CREATE TABLE system.peers (peer inet PRIMARY KEY, data_center text, host_id uuid, \
      preferred_ip inet, rack text, release_version text, rpc_address inet, schema_version uuid, \
      tokens set<text>)",
+    "CREATE TABLE system.peers_v2 (peer inet, peer_port int, data_center text, host_id uuid, \
+     native_address inet, native_port int, preferred_ip inet, preferred_port int, rack text, \
+     release_version text, schema_version uuid, tokens set<text>, PRIMARY KEY (peer, peer_port))",
     "CREATE TABLE system.size_estimates (keyspace_name text, table_name text, range_start text, \
      range_end text, mean_partition_size bigint, partitions_count bigint, \
      PRIMARY KEY (keyspace_name, table_name, range_start, range_end))",
     "CREATE TABLE system_schema.keyspaces (keyspace_name text PRIMARY KEY, durable_writes boolean, \
      replication frozen<map<text, text>>)",
     "CREATE TABLE system_schema.tables (keyspace_name text, table_name text, \
-     bloom_filter_fp_chance double, caching frozen<map<text, text>>, cdc boolean, comment text, \
+     additional_write_policy text, bloom_filter_fp_chance double, \
+     caching frozen<map<text, text>>, cdc boolean, comment text, \
      compaction frozen<map<text, text>>, compression frozen<map<text, text>>, \
      crc_check_chance double, dclocal_read_repair_chance double, default_time_to_live int, \
      extensions frozen<map<text, blob>>, flags frozen<set<text>>, gc_grace_seconds int, id uuid, \
-     max_index_interval int, memtable_flush_period_in_ms int, min_index_interval int, \
-     read_repair_chance double, speculative_retry text, PRIMARY KEY (keyspace_name, table_name))",
+     max_index_interval int, memtable text, memtable_flush_period_in_ms int, \
+     min_index_interval int, read_repair text, read_repair_chance double, speculative_retry text, \
+     PRIMARY KEY (keyspace_name, table_name))",
     "CREATE TABLE system_schema.columns (keyspace_name text, table_name text, column_name text, \
      clustering_order text, column_name_bytes blob, kind text, position int, type text, \
      PRIMARY KEY (keyspace_name, table_name, column_name))",
     "CREATE TABLE system_schema.dropped_columns (keyspace_name text, table_name text, \
-     column_name text, dropped_time timestamp, type text, \
+     column_name text, dropped_time timestamp, kind text, type text, \
      PRIMARY KEY (keyspace_name, table_name, column_name))",
     "CREATE TABLE system_schema.triggers (keyspace_name text, table_name text, trigger_name text, \
      options frozen<map<text, text>>, PRIMARY KEY (keyspace_name, table_name, trigger_name))",
     "CREATE TABLE system_schema.views (keyspace_name text, view_name text, base_table_id uuid, \
-     base_table_name text, bloom_filter_fp_chance double, caching frozen<map<text, text>>, \
+     base_table_name text, additional_write_policy text, bloom_filter_fp_chance double, \
+     caching frozen<map<text, text>>, \
      cdc boolean, comment text, compaction frozen<map<text, text>>, \
      compression frozen<map<text, text>>, crc_check_chance double, \
      dclocal_read_repair_chance double, default_time_to_live int, \
      extensions frozen<map<text, blob>>, gc_grace_seconds int, id uuid, \
-     include_all_columns boolean, max_index_interval int, memtable_flush_period_in_ms int, \
-     min_index_interval int, \
+     include_all_columns boolean, max_index_interval int, memtable text, \
+     memtable_flush_period_in_ms int, min_index_interval int, read_repair text, \
      read_repair_chance double, speculative_retry text, where_clause text, \
      PRIMARY KEY (keyspace_name, view_name))",
     "CREATE TABLE system_schema.types (keyspace_name text, type_name text, \
@@ -79,6 +90,12 @@ const TABLES: [&str; 15] = [
     "CREATE TABLE system_schema.indexes (keyspace_name text, table_name text, index_name text, \
      kind text, options frozen<map<text, text>>, \
      PRIMARY KEY (keyspace_name, table_name, index_name))",
+    "CREATE TABLE system_virtual_schema.keyspaces (keyspace_name text PRIMARY KEY)",
+    "CREATE TABLE system_virtual_schema.tables (keyspace_name text, table_name text, comment text, \
+     PRIMARY KEY (keyspace_name, table_name))",
+    "CREATE TABLE system_virtual_schema.columns (keyspace_name text, table_name text, \
+     column_name text, clustering_order text, column_name_bytes blob, kind text, position int, \
+     type text, PRIMARY KEY (keyspace_name, table_name, column_name))",
     "CREATE TABLE system_wideload.counters (name text PRIMARY KEY, value bigint)",
     "CREATE TABLE system_wideload.target (key text PRIMARY KEY, storage text, says text, \
      faults text)",
@@ -121,17 +138,18 @@ fn put_local(engine: &Engine) -> Result<(), CqlError> {
         any if any.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         address => address,
     };
+    let port = engine.config.address.port();
     let id = uuid_text(&engine.generator.random());
     let generation = engine.now_us() / 1_000_000;
     let protocol = engine.config.protocol_max;
     engine.run(&format!(
-        "INSERT INTO system.local (key, bootstrapped, broadcast_address, cluster_name, \
-         cql_version, data_center, gossip_generation, host_id, listen_address, \
-         native_protocol_version, \
-         partitioner, rack, release_version, rpc_address, schema_version, tokens) VALUES ('local', \
-         'COMPLETED', '{address}', 'wideload reference target', '{CQL_VERSION}', 'datacenter1', \
-         {generation}, {id}, '{address}', '{protocol}', '{PARTITIONER}', 'rack1', \
-         '{RELEASE_VERSION}', '{address}', uuid(), {{'{}'}})",
+        "INSERT INTO system.local (key, bootstrapped, broadcast_address, broadcast_port, \
+         cluster_name, cql_version, data_center, gossip_generation, host_id, listen_address, \
+         listen_port, native_protocol_version, partitioner, rack, release_version, rpc_address, \
+         rpc_port, schema_version, tokens) VALUES ('local', 'COMPLETED', '{address}', {port}, \
+         '{CLUSTER_NAME}', '{CQL_VERSION}', 'datacenter1', {generation}, {id}, '{address}', \
+         {port}, '{protocol}', '{PARTITIONER}', 'rack1', '{RELEASE_VERSION}', '{address}', \
+         {port}, uuid(), {{'{}'}})",
         i64::MIN
     ))?;
     let faults = engine.faults.as_ref().map(|plan| quoted(&plan.faults.to_string()));

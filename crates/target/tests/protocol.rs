@@ -4,7 +4,7 @@
 mod support;
 
 use proptest::prelude::*;
-use support::{Refusal, Target, decode, int, text};
+use support::{Answer, Refusal, Target, decode, int, text};
 use target::{After, Storage};
 use wire::cql::request::{PreparedRef, QueryParameters, Request};
 use wire::cql::response::Response;
@@ -268,7 +268,54 @@ fn schema_tables_follow_the_schema() {
     {
         assert!(c.ok(&format!("SELECT * FROM system_schema.{table}")).is_empty());
     }
-    assert!(c.refused("SELECT * FROM system.peers_v2").contains("unconfigured table"));
+    for table in ["system.peers", "system.peers_v2", "system_virtual_schema.tables"] {
+        assert!(c.ok(&format!("SELECT * FROM {table}")).is_empty());
+    }
+}
+
+#[test]
+fn what_is_described_can_be_made_again() {
+    let (_, mut c) = target();
+    let create = "CREATE TABLE \"Odd\" (k int, c text, s int static, v frozen<list<int>>, \
+                  PRIMARY KEY ((k), c)) WITH CLUSTERING ORDER BY (c DESC) AND comment = 'it''s'";
+    c.ok(create);
+    let texts = |answer: Result<Answer, Refusal>| -> Vec<Vec<String>> {
+        let text = |cell: Option<Vec<u8>>| String::from_utf8(cell.unwrap()).unwrap();
+        answer.unwrap().rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect()
+    };
+    let answer = c.query("DESCRIBE TABLE \"Odd\"");
+    assert_eq!(
+        answer.as_ref().unwrap().columns,
+        ["keyspace_name", "type", "name", "create_statement"]
+    );
+    let described = texts(answer).remove(0);
+    assert_eq!(described[..3], ["ks", "table", "\"Odd\""]);
+    c.ok("DROP TABLE \"Odd\"");
+    c.ok(&described[3]);
+    assert_eq!(texts(c.query("DESC ks.\"Odd\" WITH INTERNALS")).remove(0), described);
+    let whole = texts(c.query("DESCRIBE KEYSPACE"));
+    assert_eq!((whole[0][1].as_str(), &whole[1]), ("keyspace", &described));
+    assert_eq!(texts(c.query("DESCRIBE ONLY KEYSPACE ks")), whole[..1]);
+    assert_eq!(texts(c.query("DESCRIBE ks")), whole);
+    assert_eq!(texts(c.query("DESCRIBE SCHEMA")), whole);
+    assert!(texts(c.query("DESCRIBE FULL SCHEMA")).len() > whole.len());
+    assert_eq!(texts(c.query("DESCRIBE TABLES")), [["ks", "table", "\"Odd\""]]);
+    assert!(texts(c.query("DESCRIBE KEYSPACES")).contains(&vec![
+        "ks".to_owned(),
+        "keyspace".to_owned(),
+        "ks".to_owned()
+    ]));
+    assert!(c.ok("DESCRIBE TYPES").is_empty());
+    assert_eq!(texts(c.query("DESCRIBE CLUSTER"))[0][0], "wideload reference target");
+    for (text, part) in [
+        ("DESCRIBE TABLE nothing", "Table 'nothing' not found in keyspace 'ks'"),
+        ("DESCRIBE KEYSPACE nothing", "'nothing' not found in keyspaces"),
+        ("DESCRIBE nothing.more", "'nothing' not found in keyspaces"),
+        ("DESCRIBE", "expected a name"),
+        ("DESCRIBE FULL TABLES", "expected SCHEMA"),
+    ] {
+        assert!(c.refused(text).contains(part), "{text}: {}", c.refused(text));
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use rig::{Home, RunDir, Serve};
 #[test]
 fn rows_come_back_verified_over_io_uring() {
     if let Err(why) = drive::Engine::IoUring.check() {
-        println!("skipped: {why}");
+        println!("SKIP: {why}");
         return;
     }
     let home = Home::new();

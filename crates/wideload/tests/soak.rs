@@ -9,10 +9,12 @@
 
 mod rig;
 
+use drive::Engine;
 use record::Outcome;
 use rig::serve::counters;
 use rig::{Home, Serve, eventually};
 use stage::Signal;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Of a run of the suite.
@@ -39,7 +41,7 @@ impl Random {
     }
 }
 
-fn faults(random: &mut Random) -> Vec<String> {
+fn faults(random: &mut Random, home: &Home) -> Vec<String> {
     let mut words = vec!["--faults-after".to_owned(), "2500".to_owned()];
     let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
     add("--fault-seed", random.below(1000).to_string());
@@ -74,10 +76,23 @@ fn faults(random: &mut Random) -> Vec<String> {
     if random.one_in(4) {
         add("--gather", format!("{}ms", 1 + random.below(30)));
     }
-    if random.one_in(4) {
-        add("--storage", "null".to_owned());
+    match random.below(4) {
+        0 => add("--storage", "null".to_owned()),
+        1 => {
+            add("--storage", "lsm".to_owned());
+            add("--dir", home.at("rows").display().to_string());
+        }
+        _ => {}
     }
+    add("--engine", engine(random));
     words
+}
+
+/// Either engine; where the machine gives no io_uring, epoll.
+fn engine(random: &mut Random) -> String {
+    let engine = if random.one_in(2) { Engine::IoUring } else { Engine::Epoll };
+    let given = if engine.check().is_ok() { engine } else { Engine::Epoll };
+    given.to_string()
 }
 
 fn client(random: &mut Random, window: Duration) -> Vec<String> {
@@ -89,6 +104,7 @@ fn client(random: &mut Random, window: Duration) -> Vec<String> {
     add("--timeout", format!("{}ms", 200 + random.below(2000)));
     add("--connections", (1 + random.below(12)).to_string());
     add("--retries", random.below(3).to_string());
+    add("--engine", engine(random));
     add("--protocol", (4 + random.below(2)).to_string());
     if random.one_in(2) {
         add("--compression", "lz4".to_owned());
@@ -111,13 +127,26 @@ fn rss_mib(pid: u32) -> u64 {
 /// One target, one client; operations and faults.
 fn round(random: &mut Random, window: Duration) -> (u64, u64) {
     let home = Home::new();
-    let (faults, client) = (faults(random), client(random, window));
+    let (faults, client) = (faults(random, &home), client(random, window));
     let told = format!("serve {} | {}", faults.join(" "), client.join(" "));
     let words: Vec<_> = faults.iter().map(String::as_str).collect();
     let mut serve = Serve::start(&home, &words);
     let pid = serve.process.id().pid;
-    let descriptors = || std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
-    let before = descriptors();
+    // Without the files of the storage, which come and go as it compacts.
+    let rows = home.at("rows");
+    let descriptors = || {
+        let all = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+        let of_rows = |fd: &Path| std::fs::read_link(fd).is_ok_and(|to| to.starts_with(&rows));
+        all.filter(|fd| !of_rows(&fd.as_ref().unwrap().path())).count()
+    };
+    // It announces itself before its threads have all they need; who is answered has waited for
+    // that, and is gone by the end of the second.
+    counters(&mut serve.control());
+    let mut before = usize::MAX;
+    eventually(Duration::from_secs(1), || {
+        before = before.min(descriptors());
+        false
+    });
     let target = serve.target();
     let mut words: Vec<_> = client.iter().map(String::as_str).collect();
     words.extend(["--target", &target]);

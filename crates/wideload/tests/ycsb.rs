@@ -79,7 +79,7 @@ fn throughput_and_latency(text: &str) -> Option<String> {
     shell.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let out = shell.wait_with_output().unwrap();
     if !out.status.success() {
-        println!("skipped: there is no awk here");
+        println!("SKIP: there is no awk here");
         return None;
     }
     Some(String::from_utf8(out.stdout).unwrap().trim().to_owned())
@@ -254,7 +254,7 @@ fn a_schedule_intended_times_histogram_logs_and_json() {
             let told = String::from_utf8(out.stdout).unwrap();
             assert!(told.contains("\nREAD.Return=OK="), "{told}");
         }
-        _ => println!("skipped: there is no python3 here"),
+        _ => println!("SKIP: there is no python3 here"),
     }
 }
 

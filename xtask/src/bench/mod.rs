@@ -34,6 +34,10 @@ pub struct Options {
     #[arg(long, value_delimiter = ',', default_value = "64,256,1000",
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub threads: Vec<u32>,
+    /// Engines of the client, in turns with each other and with the bare loop: epoll, io-uring
+    #[arg(long, value_delimiter = ',', default_value = "epoll",
+        value_parser = clap::builder::PossibleValuesParser::new(["epoll", "io-uring"]))]
+    pub engine: Vec<String>,
     /// A peer: a shell-quoted command line with {host}, {port}, {ops} and {threads} in it,
     /// measured as a whole process on the same target
     #[arg(long)]
@@ -69,6 +73,8 @@ const WARM_THREADS: u32 = 64;
 struct Run {
     us_per_op: f64,
     ops_s: f64,
+    /// None of the bare loop, which does not count them.
+    syscalls_per_op: Option<f64>,
 }
 
 /// The programs that are compared.
@@ -90,11 +96,14 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         let _ = writeln!(text, "### {}\n\n{HEADER}", target.label());
         for case in &CASES {
             // What a JIT compiler or a cache has yet to warm is not counted.
-            run_wideload(&programs, &target, case, WARM_THREADS, options.ops)?;
+            for engine in &options.engine {
+                run_wideload(&programs, &target, case, engine, WARM_THREADS, options.ops)?;
+            }
             for threads in &options.threads {
-                let row = compare(&programs, &target, case, *threads, options)?;
-                println!("{row}");
-                let _ = writeln!(text, "{row}");
+                for row in compare(&programs, &target, case, *threads, options)? {
+                    println!("{row}");
+                    let _ = writeln!(text, "{row}");
+                }
             }
         }
         for peer in &options.peer {
@@ -114,9 +123,10 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 }
 
 const HEADER: &str = "\
-| operation | in flight | wideload us/op (min-max) | bare us/op (min-max) | ratio (min-max) | \
-                      wideload op/s | bare op/s |
-|---|---|---|---|---|---|---|";
+| operation | in flight | engine | wideload us/op (min-max) | bare us/op (min-max) | \
+                      to bare (min-max) | to the first engine (min-max) | wideload op/s | \
+                      bare op/s | system calls/op |
+|---|---|---|---|---|---|---|---|---|---|";
 
 fn build(root: &Path) -> Result<Programs> {
     for what in [&["--package", "wideload"][..], &["--package", "drive", "--example", "bare_loop"]]
@@ -167,16 +177,13 @@ fn run_wideload(
     programs: &Programs,
     target: &Target,
     case: &Case,
+    engine: &str,
     threads: u32,
     ops: u64,
 ) -> Result<Run> {
-    let mut extra = vec!["--skip-load".to_owned()];
-    extra.extend([
-        "--threads".to_owned(),
-        threads.to_string(),
-        "--ops".to_owned(),
-        ops.to_string(),
-    ]);
+    let (threads, ops) = (threads.to_string(), ops.to_string());
+    let words = ["--skip-load", "--threads", &threads, "--ops", &ops, "--engine", engine];
+    let mut extra: Vec<String> = words.map(str::to_owned).into();
     extra.extend(properties(case).flat_map(|p| ["-p".to_owned(), p]));
     let summary = wideload(programs, target, &extra)?;
     if summary["errors"] != 0 {
@@ -186,6 +193,7 @@ fn run_wideload(
     Ok(Run {
         us_per_op: number(&summary["client"]["cpu_us_per_op"])?,
         ops_s: number(&summary["ops_s"])?,
+        syscalls_per_op: summary["client"]["syscalls_per_op"].as_f64(),
     })
 }
 
@@ -208,44 +216,59 @@ fn run_bare(
     }
     let result: Value = serde_json::from_slice(&output.stdout)?;
     let number = |key: &str| result[key].as_f64().with_context(|| format!("no {key}"));
-    Ok(Run { us_per_op: number("cpu_us_per_op")?, ops_s: number("ops_s")? })
+    let (us_per_op, ops_s) = (number("cpu_us_per_op")?, number("ops_s")?);
+    Ok(Run { us_per_op, ops_s, syscalls_per_op: None })
 }
 
-/// One row: interleaved pairs, the first of a pair in turns.
+/// A row for each engine: interleaved rounds, each beginning with another side.
 fn compare(
     programs: &Programs,
     target: &Target,
     case: &Case,
     threads: u32,
     options: &Options,
-) -> Result<String> {
-    let (mut ours, mut bare) = (Vec::new(), Vec::new());
-    for pair in 0..options.pairs {
-        if pair % 2 == 0 {
-            bare.push(run_bare(programs, target, case, threads, options.ops)?);
-            ours.push(run_wideload(programs, target, case, threads, options.ops)?);
-        } else {
-            ours.push(run_wideload(programs, target, case, threads, options.ops)?);
-            bare.push(run_bare(programs, target, case, threads, options.ops)?);
+) -> Result<Vec<String>> {
+    // The bare loop, and behind it the engines.
+    let mut sides: Vec<Vec<Run>> = vec![Vec::new(); 1 + options.engine.len()];
+    for round in 0..options.pairs as usize {
+        for turn in 0..sides.len() {
+            let side = (round + turn) % sides.len();
+            let run = match side.checked_sub(1).and_then(|n| options.engine.get(n)) {
+                None => run_bare(programs, target, case, threads, options.ops)?,
+                Some(engine) => run_wideload(programs, target, case, engine, threads, options.ops)?,
+            };
+            sides[side].push(run);
         }
     }
-    let ratios = ours.iter().zip(&bare).map(|(o, b)| o.us_per_op / b.us_per_op).collect();
+    let Some((bare, engines)) = sides.split_first() else { return Ok(Vec::new()) };
     let us = |runs: &[Run]| spread(runs.iter().map(|r| r.us_per_op).collect());
     let ops_s = |runs: &[Run]| median(runs.iter().map(|r| r.ops_s).collect());
-    Ok(format!(
-        "| {} | {threads} | {} | {} | {} | {:.0} | {:.0} |",
-        case.name,
-        us(&ours),
-        us(&bare),
-        spread(ratios),
-        ops_s(&ours),
-        ops_s(&bare)
-    ))
+    let row = |(n, ours): (usize, &Vec<Run>)| {
+        let to = |others: &[Run]| {
+            spread(ours.iter().zip(others).map(|(o, b)| o.us_per_op / b.us_per_op).collect())
+        };
+        let to_first = if n == 0 { String::new() } else { to(&engines[0]) };
+        format!(
+            "| {} | {threads} | {} | {} | {} | {} | {to_first} | {:.0} | {:.0} | {:.3} |",
+            case.name,
+            options.engine[n],
+            us(ours),
+            us(bare),
+            to(bare),
+            ops_s(ours),
+            ops_s(bare),
+            median(ours.iter().filter_map(|run| run.syscalls_per_op).collect())
+        )
+    };
+    Ok(engines.iter().enumerate().map(row).collect())
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
+    if values.is_empty() {
+        return f64::NAN;
+    }
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn measure(command_line: &str, target: &Target, ops: u64) -> Result<S
     let name = filled.split_whitespace().next().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
     let ops_s = ops as f64 / took_s;
-    Ok(format!("| {name} (whole process) | {THREADS} | {cpu_us:.2} | | | {ops_s:.0} | |"))
+    Ok(format!("| {name} (whole process) | {THREADS} | | {cpu_us:.2} | | | | {ops_s:.0} | | |"))
 }
 
 /// User and system time of all children that have ended, from `/proc/self/stat`.

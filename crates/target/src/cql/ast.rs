@@ -36,6 +36,28 @@ pub enum Statement {
     Update(Update),
     Delete(Delete),
     Batch(Batch),
+    Describe(Describe),
+}
+
+/// DESCRIBE of what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // the names are CQL's
+pub enum Describe {
+    Cluster,
+    Schema {
+        full: bool,
+    },
+    Keyspaces,
+    Keyspace {
+        name: Option<String>,
+        only: bool,
+    },
+    Tables,
+    Table(TableName),
+    /// Types, functions and aggregates.
+    Others,
+    /// A keyspace or a table.
+    Any(TableName),
 }
 
 /// `name = value` after WITH.

@@ -177,6 +177,7 @@ impl Parser<'_> {
                 Ok(Statement::Use(self.name()?))
             }
             "create" | "alter" | "drop" | "truncate" => self.schema_statement(),
+            "describe" | "desc" => self.describe(),
             "grant" | "revoke" | "list" => Err(ParseError::Unsupported {
                 what: "roles and permissions",
                 cure: "it has no users, leave the statement out",

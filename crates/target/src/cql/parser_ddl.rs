@@ -2,7 +2,8 @@
 
 use super::ParseError;
 use super::ast::{
-    AlterAction, ColumnDefinition, CreateTable, Property, PropertyValue, Statement, TableName,
+    AlterAction, ColumnDefinition, CreateTable, Describe, Property, PropertyValue, Statement,
+    TableName,
 };
 use super::lexer::Kind;
 use super::parser::Parser;
@@ -26,6 +27,48 @@ const COMPACT: ParseError = ParseError::Unsupported {
 };
 
 impl Parser<'_> {
+    pub(super) fn describe(&mut self) -> Result<Statement, ParseError> {
+        self.take()?;
+        let full = self.take_word("full")?;
+        let what = if full || self.is_word(0, "schema")? {
+            self.word("schema")?;
+            Describe::Schema { full }
+        } else {
+            self.described()?
+        };
+        // It would add the id of a table.
+        self.take_words(&["with", "internals"])?;
+        Ok(Statement::Describe(what))
+    }
+
+    fn described(&mut self) -> Result<Describe, ParseError> {
+        let only = self.take_word("only")?;
+        if only || self.is_word(0, "keyspace")? {
+            self.word("keyspace")?;
+            let named = match self.peek(0)? {
+                Kind::Word(word) => word != "with",
+                kind => matches!(kind, Kind::Quoted(_)),
+            };
+            return Ok(Describe::Keyspace { name: named.then(|| self.name()).transpose()?, only });
+        }
+        if self.take_word("table")? {
+            return Ok(Describe::Table(self.table_name()?));
+        }
+        for (word, what) in [
+            ("cluster", Describe::Cluster),
+            ("keyspaces", Describe::Keyspaces),
+            ("tables", Describe::Tables),
+            ("types", Describe::Others),
+            ("functions", Describe::Others),
+            ("aggregates", Describe::Others),
+        ] {
+            if self.take_word(word)? {
+                return Ok(what);
+            }
+        }
+        Ok(Describe::Any(self.table_name()?))
+    }
+
     pub(super) fn schema_statement(&mut self) -> Result<Statement, ParseError> {
         let verb = self.name()?;
         if verb == "truncate" {

@@ -50,7 +50,7 @@ def check_downgrade():
     lab = cluster()
     session = lab.connect()
     assert lab.protocol_version == 5
-    assert session.execute("SELECT release_version FROM system.local").one()[0].startswith("3.11")
+    assert session.execute("SELECT release_version FROM system.local").one()[0].startswith("4.1")
     lab.shutdown()
 
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 /// Says why a test did not run: on stderr, and in the file that the test runner names.
 pub(crate) fn skip(reason: &str) {
@@ -29,6 +30,9 @@ pub(crate) fn run(program: &Path, args: &[&str]) -> Result<String, String> {
 /// A Python in an environment of this name that can `import` these modules, for which `packages`
 /// are installed where it cannot.
 pub(crate) fn python(name: &str, modules: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    // Tests of one file run at once.
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _alone = MAKING.lock();
     let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("test-tools");
     fs::create_dir_all(&tools).unwrap();
     let venv = tools.join(name);
