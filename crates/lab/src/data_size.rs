@@ -34,7 +34,7 @@ impl DataSize {
     ) -> Self {
         let rows = plan.keys.records.saturating_mul(databases as u64);
         let row_bytes_max = row_bytes_max(plan);
-        let memory_bytes = machine.settings.memory_bytes.filter(|_| local.all_here);
+        let memory_bytes = machine.usable_memory_bytes().filter(|_| local.all_here);
         let class = match target.kind.as_str() {
             // It has no rows.
             Target::NULL_MOCK => None,

@@ -79,6 +79,9 @@ pub struct Machine {
     /// the tree does not say.
     #[serde(serialize_with = "as_list")]
     pub allowed: CpuSet,
+    /// Memory that this process's cgroup allows; `None` where nothing limits it to less than
+    /// there is.
+    pub memory_limit_bytes: Option<u64>,
     /// Cpus that the scheduler leaves alone (`isolcpus=`).
     #[serde(serialize_with = "as_list")]
     pub isolated: CpuSet,
@@ -213,10 +216,14 @@ impl Machine {
         let numa = numa::read(source, &online, confined.numa.as_deref());
         let caches = caches::read(source, &online);
         let cpus = topology::cpus(source, &present, &numa, &caches);
+        let settings = settings::read(source, &present);
         let set = |name: &str| source.cpus(&[&format!("{CPU_DIR}/{name}")], &[]);
         Some(Self {
             offline: present.difference(&online),
             allowed: confined.cpus.map_or_else(|| online.clone(), |of| of.intersection(&online)),
+            memory_limit_bytes: confined
+                .memory_bytes
+                .filter(|&limit| settings.memory_bytes.is_none_or(|all| all > limit)),
             isolated: set("isolated").unwrap_or_default(),
             nohz_full: set("nohz_full").unwrap_or_default(),
             kinds: topology::kinds(source, &online),
@@ -224,13 +231,30 @@ impl Machine {
             disks: disks::read(source),
             pmem: pmem::read(source),
             dax_mounts: pmem::mounts(source),
-            settings: settings::read(source, &present),
+            settings,
             present,
             online,
             cpus,
             caches,
             numa,
         })
+    }
+
+    /// Memory that this process and what it starts can have.
+    #[must_use]
+    pub fn usable_memory_bytes(&self) -> Option<u64> {
+        self.memory_limit_bytes.or(self.settings.memory_bytes)
+    }
+
+    /// Of the memory of a NUMA node what a cgroup's limit leaves, if all nodes are used alike.
+    pub(crate) fn limited(&self, memory_bytes: u64) -> u64 {
+        let all: u64 = self.numa.iter().filter_map(|numa| numa.memory_bytes).sum();
+        match self.memory_limit_bytes {
+            Some(limit) if limit < all => {
+                (u128::from(memory_bytes) * u128::from(limit) / u128::from(all)) as u64
+            }
+            _ => memory_bytes,
+        }
     }
 
     /// What is known of one cpu.

@@ -5,7 +5,7 @@
 use machine::Machine;
 use machine::layout::{
     Addresses, Amount, Budget, Database, Device, Devices, Layout, LayoutError, MemoryAsked, Order,
-    Policy, Request, Reserve, Smt, plan,
+    Policy, Request, Reserve, Smt, plan, sizing,
 };
 use units::{Bytes, CpuSet, NumaId, NumaSet};
 
@@ -321,6 +321,26 @@ fn memory_that_a_cpuset_forbids_is_not_planned_with() {
     let layout = plan(&machine, &request("per-numa", 1, None)).unwrap();
     assert_eq!(layout.placements[0].memory_numas.to_string(), "1");
     assert!(layout.cautions().any(|reason| reason.text.contains("forbids the memory")));
+}
+
+#[test]
+fn memory_beyond_the_limit_of_a_cgroup_is_not_planned_with() {
+    let mut machine = epyc();
+    let all = |machine: &Machine| {
+        let layout = plan(machine, &request("per-numa", 8, None)).unwrap();
+        let each = layout.placements.iter().map(|p| p.memory_bytes.unwrap());
+        (each.sum::<u64>(), layout.cautions().any(|c| c.text.contains("the cgroup allows")))
+    };
+    let free = all(&machine);
+    let memory = machine.numa.iter().filter_map(|numa| numa.memory_bytes).sum::<u64>();
+    machine.settings.memory_bytes = Some(memory);
+    machine.memory_limit_bytes = Some(memory / 2);
+    let limited = all(&machine);
+    assert!(!free.1 && limited.1);
+    assert!(limited.0 <= memory / 2 && limited.0 > free.0 * 2 / 5, "{limited:?} of {free:?}");
+    let host = |machine| sizing::Host::of(machine, Database::Cassandra, None).memory_bytes;
+    assert_eq!(host(&machine), Some(memory / 2));
+    assert_eq!(machine.usable_memory_bytes(), Some(memory / 2));
 }
 
 #[test]

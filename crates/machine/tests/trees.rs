@@ -96,6 +96,29 @@ fn memory_without_cpus_is_told() {
 }
 
 #[test]
+fn the_memory_of_a_cgroup_is_the_least_limit_on_the_way_up() {
+    let mounts = "none /sys/fs/cgroup cgroup2 rw 0 0\nnone /sys/fs/memory cgroup rw,memory 0 0\n";
+    let limits = |files: &[(&str, &str)]| {
+        let dir = eight_cpus();
+        put(dir.path(), "proc/meminfo", "MemTotal: 4096 kB\n");
+        put(dir.path(), "proc/self/mounts", mounts);
+        put(dir.path(), "proc/self/cgroup", "4:memory:/old\n0::/db/one\n");
+        for (file, text) in files {
+            put(dir.path(), &format!("sys/fs/{file}"), text);
+        }
+        Machine::read(dir.path()).unwrap().memory_limit_bytes
+    };
+    assert_eq!(limits(&[]), None);
+    assert_eq!(limits(&[("cgroup/db/one/memory.max", "max\n")]), None);
+    let both = [("cgroup/db/one/memory.max", "3000000\n"), ("cgroup/db/memory.max", "2000000\n")];
+    assert_eq!(limits(&both), Some(2_000_000));
+    assert_eq!(limits(&[("memory/old/memory.limit_in_bytes", "9223372036854771712\n")]), None);
+    // In a container only the mount point is there.
+    assert_eq!(limits(&[("memory/memory.limit_in_bytes", "1000000\n")]), Some(1_000_000));
+    assert_eq!(limits(&[("memory/memory.limit_in_bytes", "4194304\n")]), None, "all there is");
+}
+
+#[test]
 fn what_a_cgroup_forbids_is_not_allowed() {
     let mounts =
         |kind: &str, options: &str| format!("none /sys/fs/cgroup/a\\040b {kind} {options} 0 0\n");

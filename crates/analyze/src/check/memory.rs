@@ -1,6 +1,6 @@
 //! Memory, swap, huge pages, NUMA.
 
-use super::Source::{AeroBp, DsSet, DsThp, IntelC, Pkb};
+use super::Source::{AeroBp, DsSet, DsThp, IntelC, Kernel, Pkb};
 use super::{Finding, Group, Host, absent};
 use units::Bytes;
 
@@ -11,6 +11,7 @@ const MIN_FREE_BYTES: u64 = 1_100_000 << 10;
 pub(super) fn findings(host: &Host<'_>) -> Vec<Finding> {
     vec![
         size(host),
+        group_limit(host),
         swap(host),
         swappiness(host),
         thp_enabled(host),
@@ -29,6 +30,19 @@ fn size(host: &Host<'_>) -> Finding {
     match host.facts.machine.settings.memory_bytes {
         Some(bytes) => finding.value(format!("{} on {} NUMA", Bytes(bytes), numa.max(1))),
         None => finding.unknown(absent("MemTotal in proc/meminfo")),
+    }
+}
+
+fn group_limit(host: &Host<'_>) -> Finding {
+    let finding =
+        Finding::new(Group::Memory, "memory.cgroup", "memory of the cgroup", "none", &[Kernel]);
+    match host.facts.machine.memory_limit_bytes {
+        None => finding.value("no limit below the memory"),
+        Some(limit) => finding.value(Bytes(limit)).warn(
+            "what is started from here gets no more, its page cache included; beyond it the kernel \
+             drops cache, then kills",
+            "raise memory.max of the cgroup (systemd: MemoryMax=), or start from outside it",
+        ),
     }
 }
 

@@ -7,7 +7,7 @@
 use super::{LayoutError, Reason};
 use crate::{Cpu, Machine};
 use std::collections::BTreeSet;
-use units::{CpuId, CpuSet, NumaId, NumaSet};
+use units::{Bytes, CpuId, CpuSet, NumaId, NumaSet};
 
 /// A physical core, with those of its cpus that may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +80,15 @@ impl Places {
     }
 
     fn explain(&self, machine: &Machine, why: &mut Vec<Reason>) {
+        if let (Some(limit), Some(all)) =
+            (machine.memory_limit_bytes, machine.settings.memory_bytes)
+        {
+            let (limit, all) = (Bytes(limit), Bytes(all));
+            let text = format!(
+                "the cgroup allows {limit} of {all}: each NUMA node counts with its part of that"
+            );
+            why.push(Reason::caution("memory", text));
+        }
         if !self.numa_known {
             let text = "the machine shows no NUMA node: it counts as one, memory is not bound";
             why.push(Reason::new("numa", text));
@@ -185,7 +194,7 @@ fn banks(machine: &Machine, numa_known: bool) -> Vec<Bank> {
     if !numa_known {
         return vec![Bank {
             id: NumaId(0),
-            memory_bytes: machine.settings.memory_bytes,
+            memory_bytes: machine.usable_memory_bytes(),
             has_cpus: true,
             distances: vec![10],
         }];
@@ -193,7 +202,10 @@ fn banks(machine: &Machine, numa_known: bool) -> Vec<Bank> {
     let bank = |numa: &crate::Numa| Bank {
         id: numa.id,
         // What a cpuset forbids is as good as not there.
-        memory_bytes: if numa.allowed { numa.memory_bytes } else { Some(0) },
+        memory_bytes: match numa.allowed {
+            true => numa.memory_bytes.map(|bytes| machine.limited(bytes)),
+            false => Some(0),
+        },
         has_cpus: !numa.cpus.is_empty(),
         distances: numa.distances.clone(),
     };

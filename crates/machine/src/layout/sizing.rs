@@ -78,10 +78,13 @@ impl Host {
     pub fn of(machine: &Machine, database: Database, disk: Option<Bytes>) -> Self {
         let usable = machine.allowed.intersection(&machine.online);
         let cores = crate::one_per_core(machine, &usable, usize::MAX).len() as u64;
-        let whole = || machine.settings.memory_bytes.map(|bytes| vec![bytes]);
+        let whole = || machine.usable_memory_bytes().map(|bytes| vec![bytes]);
         let by_numa: Option<Vec<u64>> = match machine.numa.is_empty() {
             true => None,
-            false => machine.numa.iter().map(|numa| numa.memory_bytes).collect(),
+            false => {
+                let limited = |numa: &crate::Numa| Some(machine.limited(numa.memory_bytes?));
+                machine.numa.iter().map(limited).collect()
+            }
         };
         let banks = by_numa.or_else(whole);
         let usable = |banks: &Vec<u64>| banks.iter().map(|&bank| database.usable_bytes(bank)).sum();

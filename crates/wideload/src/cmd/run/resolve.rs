@@ -69,7 +69,7 @@ pub(crate) fn trial_of(
     };
     let workers = drive::workers(cpus.client.len(), &load.arrivals, databases);
     let in_flight_max = load.arrivals.in_flight_max();
-    check_in_flight(in_flight_max, databases, machine.settings.memory_bytes)
+    check_in_flight(in_flight_max, databases, machine.usable_memory_bytes())
         .map_err(Exit::usage)?;
     let needed = in_flight_max.div_ceil(IN_FLIGHT_PER_CONNECTION);
     let wanted = args.connections.map_or(CONNECTIONS_MIN.max(needed), |n| n as usize);
