@@ -6,6 +6,10 @@ use record::hlog::HlogWriter;
 use record::{Latency, Series, Tag};
 use std::path::Path;
 use units::Nanos;
+use wire::aerospike::{
+    Command, Key, OpKind, Particle, ReadLevel, UserKey, Wanted, WritePolicy, batch, compress, info,
+    msgpack,
+};
 use wire::cql::framing::Outgoing;
 use wire::cql::request::{Batch, BatchKind, BatchStatement, PreparedRef, QueryParameters, Request};
 use wire::cql::response::{Column, Metadata, Prepared, put_error, put_prepared};
@@ -17,6 +21,7 @@ use wire::tablets::{Tablet, encode_replicas};
 
 fn main() -> std::io::Result<()> {
     for (target, seeds) in [
+        ("aerospike", records()),
         ("frame", frames()),
         ("framing", framings()),
         ("hlog", logs()),
@@ -60,6 +65,48 @@ fn tablets() -> Vec<(&'static str, Vec<u8>)> {
         ("supported", options),
         ("overlapping", many),
     ]
+}
+
+/// Connections of Aerospike's protocol.
+fn records() -> Vec<(&'static str, Vec<u8>)> {
+    let key = Key::new("test", "s", UserKey::Integer(7));
+    let policy = WritePolicy { send_key: true, ..WritePolicy::default() };
+    let mut list = Vec::new();
+    msgpack::put_list(&mut list, 2);
+    msgpack::put_integer(&mut list, 300);
+    msgpack::put_string(&mut list, "text");
+    let puts = [
+        (OpKind::Write, "i", Particle::Integer(1)),
+        (OpKind::Write, "s", Particle::String(b"text")),
+        (OpKind::Write, "l", Particle::List(&list)),
+    ];
+    let changes = [
+        (OpKind::Increment, "i", Particle::Integer(5)),
+        (OpKind::Append, "s", Particle::String(b"!")),
+        (OpKind::Read, "i", Particle::Null),
+        (OpKind::Delete, "", Particle::Null),
+    ];
+    let put = Command::operate(&key, &policy, &puts);
+    let get = Command::get(&key, Wanted::All, ReadLevel::One, 0);
+    let change = Command::operate(&key, &policy, &changes);
+    let touch = Command::touch(&key, &policy);
+    let delete = Command::delete(&key, &policy);
+    let mut seeds = Vec::new();
+    let mut life = Vec::new();
+    for command in [&put, &get, &touch, &change, &delete] {
+        command.encode(&mut life);
+    }
+    let mut together = Vec::new();
+    batch::encode(&[put, get, get, change, delete], 0, 0, &mut together);
+    let mut asked = Vec::new();
+    info::put_request(&["node", "replicas", "namespace/test", "statistics"], &mut asked);
+    let mut packed = Vec::new();
+    compress(&together, &mut packed);
+    seeds.push(("life", life));
+    seeds.push(("batch", together));
+    seeds.push(("info", asked));
+    seeds.push(("compressed", packed));
+    seeds
 }
 
 fn frames() -> Vec<(&'static str, Vec<u8>)> {

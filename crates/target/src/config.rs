@@ -10,18 +10,33 @@ use thiserror::Error;
 use units::{Bytes, Nanos};
 use wire::cql::VERSION_5;
 
+/// What is spoken.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Protocol {
+    /// CQL, over tables.
+    #[default]
+    Cql,
+    /// Aerospike's, over records; always in memory.
+    Aerospike {
+        /// Names of the namespaces that there are.
+        namespaces: Vec<String>,
+    },
+}
+
 /// How a server behaves.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where it listens; port 0 is any free one.
     pub listen: SocketAddr,
+    /// What is spoken.
+    pub protocol: Protocol,
     /// What becomes of rows.
     pub storage: Storage,
     /// Threads, each with its own event loop.
     pub threads: usize,
     /// Writes that add are refused when the rows take more, approximately.
     pub memory_max: Bytes,
-    /// Longest body of a frame, bytes; at most 256 MiB.
+    /// Longest body of a frame or message, bytes; at most 256 MiB.
     pub frame_size_max: usize,
     /// Connections at a time; more are closed at once.
     pub connections_max: usize,
@@ -33,7 +48,7 @@ pub struct Config {
     pub clock: Clock,
     /// Each operation holds one lock of the server for so long: a mock of known capacity.
     pub serial: Option<Nanos>,
-    /// Greatest version of the protocol that is spoken: 4 or 5.
+    /// Greatest version of CQL's protocol that is spoken: 4 or 5.
     pub protocol_max: u8,
     /// How its threads talk to the kernel.
     pub io: ring::Engine,
@@ -52,6 +67,7 @@ impl Config {
     pub fn new(listen: SocketAddr) -> Self {
         Self {
             listen,
+            protocol: Protocol::Cql,
             storage: Storage::Memory,
             threads: 1,
             memory_max: Bytes(4 << 30),

@@ -37,6 +37,13 @@ pub(crate) enum Counter {
     Closed,
     BytesReceived,
     BytesSent,
+    /// Messages on records, and requests for info.
+    Message,
+    Info,
+    /// Records read, written and deleted.
+    RecordRead,
+    RecordWrite,
+    RecordDelete,
     /// Faults that operations have met on purpose.
     FaultError,
     FaultOverloaded,
@@ -47,8 +54,8 @@ pub(crate) enum Counter {
     FaultLate,
 }
 
-/// Counters and their names in `system_wideload.counters`.
-const NAMES: [(Counter, &str); 28] = [
+/// Counters and their names in `system_wideload.counters`, and in the info `statistics`.
+const NAMES: [(Counter, &str); 33] = [
     (Counter::Options, "requests.options"),
     (Counter::Startup, "requests.startup"),
     (Counter::Register, "requests.register"),
@@ -70,6 +77,11 @@ const NAMES: [(Counter, &str); 28] = [
     (Counter::Closed, "connections.closed"),
     (Counter::BytesReceived, "bytes.received"),
     (Counter::BytesSent, "bytes.sent"),
+    (Counter::Message, "requests.message"),
+    (Counter::Info, "requests.info"),
+    (Counter::RecordRead, "records.read"),
+    (Counter::RecordWrite, "records.write"),
+    (Counter::RecordDelete, "records.delete"),
     (Counter::FaultError, "faults.error"),
     (Counter::FaultOverloaded, "faults.overloaded"),
     (Counter::FaultUnavailable, "faults.unavailable"),
@@ -80,9 +92,15 @@ const NAMES: [(Counter, &str); 28] = [
 ];
 
 /// One thread's counts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(128))]
 pub struct Counters([AtomicU64; NAMES.len()]);
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self([const { AtomicU64::new(0) }; NAMES.len()])
+    }
+}
 
 impl Counters {
     /// Adds `amount` to a counter.

@@ -6,11 +6,13 @@ use crate::cql::{self, ast::Statement};
 use crate::error::{CqlError, invalid};
 use crate::events::EventLog;
 use crate::expr::Context;
-use crate::faults::{FaultPlan, Faults};
+use crate::faults::{self, FaultPlan, Faults};
 use crate::plan::{Compiled, Plan, PreparedId, compile, prepared_id};
 use crate::read::Form;
 use crate::schema_file;
-use crate::shards::{Scylla, Shards};
+use crate::service::{Service, SessionLimits};
+use crate::session::Session;
+use crate::shards::{self, Scylla, Shards};
 use crate::store::{Disk, LsmOptions, Memory, StoreError};
 use crate::system_tables;
 use crate::uuid::Generator;
@@ -20,7 +22,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use thiserror::Error;
-use units::Bytes;
+use units::{Bytes, Nanos};
+use wire::cql::HEADER_SIZE;
+use wire::cql::framing::Outgoing;
 
 /// What becomes of rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -70,7 +74,7 @@ pub enum Clock {
 impl Clock {
     /// Microseconds since 1970.
     #[inline]
-    fn now_us(&self) -> i64 {
+    pub(crate) fn now_us(&self) -> i64 {
         match self {
             Self::System => (units::clock::wall().0 / 1000) as i64,
             Self::Manual(now_us) => now_us.load(Ordering::Relaxed),
@@ -166,6 +170,12 @@ impl Engine {
     #[must_use]
     pub fn counters(&self) -> Arc<Counters> {
         self.counters.block()
+    }
+
+    /// Tells the faults that operations have met; None when there are none on purpose.
+    pub(crate) fn faults_met(&self, now: Nanos) -> Option<String> {
+        let plan = self.faults.as_deref()?;
+        Some(faults::told(plan, &self.counters, now))
     }
 
     /// Approximate bytes of all rows.
@@ -273,5 +283,51 @@ impl Engine {
             }
             _ => Err(invalid("only rows of system tables are written this way")),
         }
+    }
+}
+
+impl Service for Engine {
+    type Session = Session;
+
+    fn session(
+        self: &Arc<Self>,
+        counters: &Arc<Counters>,
+        limits: SessionLimits,
+        peer: SocketAddr,
+        port: u16,
+    ) -> Session {
+        let (engine, counters) = (Arc::clone(self), Arc::clone(counters));
+        match engine.shards.as_ref().is_some_and(|shards| shards.port == port) {
+            true => Session::at_shard(engine, counters, limits, peer.port()),
+            false => Session::new(engine, counters, limits),
+        }
+    }
+
+    fn after_a_turn(&self) {
+        if self.shards.is_some() {
+            // What does not work here was refused when the table was made.
+            let _ = shards::move_when_due(self, units::clock::now());
+        }
+    }
+
+    fn counters(&self) -> Arc<Counters> {
+        Engine::counters(self)
+    }
+
+    // A frame, or the segments in which it comes.
+    fn receive_max(frame_size_max: usize) -> usize {
+        Outgoing::size_max(frame_size_max + HEADER_SIZE)
+    }
+
+    fn faults(&self) -> Option<&FaultPlan> {
+        self.faults.as_deref()
+    }
+
+    fn disk(&self) -> Option<&Disk> {
+        self.disk.as_deref()
+    }
+
+    fn events(&self) -> Option<&EventLog> {
+        Some(&self.events)
     }
 }

@@ -1,10 +1,10 @@
-//! The reference target: a small CQL server inside wideload. It is a default, a calibration target
-//! and a test double; it is not a database, and a result on it says nothing about Apache Cassandra
-//! or any other.
+//! The reference target: a small server of CQL or of Aerospike's protocol inside wideload. It is a
+//! default, a calibration target and a test double; it is not a database, and a result on it says
+//! nothing about Apache Cassandra, Aerospike or any other.
 //!
 //! Bytes of the native protocol v4 or v5 in, answers out ([`Session`], without I/O); [`Server`] is
 //! its sockets. Drivers see one instance of Cassandra 4.1 (`release_version` 4.1.0-wideload) with
-//! one token.
+//! one token. Of Aerospike ([`RecordSession`]) its module `aerospike` tells.
 //!
 //! How it differs from Cassandra:
 //! - One instance, rows in memory, or on disk with a log ([`Storage::Lsm`]): no replication, hints
@@ -40,6 +40,7 @@
 //!   long here that it would end.
 //! - Pages end at 8 MiB too; an answer without paging beyond 128 MiB is refused.
 
+mod aerospike;
 mod catalog;
 mod choice;
 mod collection;
@@ -71,21 +72,25 @@ mod schema_file;
 mod select;
 mod serial;
 mod server;
+mod service;
 mod session;
 mod shards;
 mod store;
 mod system_tables;
 mod types;
 mod uuid;
+mod worker;
 mod write;
 mod write_compile;
 
-pub use config::{Config, ServeError};
+pub use aerospike::{RecordSession, Records, RecordsConfig};
+pub use config::{Config, Protocol, ServeError};
 pub use counters::Counters;
 pub use engine::{Clock, Engine, EngineConfig, EngineError, Storage};
 pub use error::CqlError;
 pub use faults::{Delay, Fault, FaultError, Faults, Share, Stall};
 pub use server::{Handle, Server};
-pub use session::{After, Received, Session, SessionLimits};
+pub use service::{After, Received, SessionLimits};
+pub use session::Session;
 pub use shards::Scylla;
 pub use store::{LsmOptions, StoreError};

@@ -9,8 +9,9 @@ use crate::counters::{Counter, Counters};
 use crate::engine::{Engine, Storage};
 use crate::error::CqlError;
 use crate::execute::Answer;
-use crate::faults::Fates;
+use crate::faults::{Fate, Fates};
 use crate::plan::{Compiled, PreparedId};
+use crate::service::{After, Conversation, Received, SessionLimits};
 use crate::shards::Seat;
 use crate::system_tables::CQL_VERSION;
 use std::collections::HashMap;
@@ -30,37 +31,13 @@ const EVENTS: [&str; 3] = ["SCHEMA_CHANGE", "STATUS_CHANGE", "TOPOLOGY_CHANGE"];
 /// What SUPPORTED says of versions.
 const VERSIONS: [&str; 2] = ["4/v4", "5/v5"];
 
-/// Whether a connection lives on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum After {
-    /// More frames may come.
-    #[default]
-    Continue,
-    /// Send what was answered, then close.
-    Close,
-}
-
-/// What became of what has arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Received {
-    /// So many bytes are done with.
-    pub consumed: usize,
-    /// So many frames were answered; they may have been consumed before.
-    pub answered: usize,
-    /// Those of them that were an EXECUTE, a QUERY or a BATCH.
-    pub operations: usize,
-    /// Whether the connection lives on.
-    pub after: After,
-}
-
-impl Received {
-    fn answer(&mut self, header: &Header, after: After) {
-        let opcode = Opcode::from_u8(header.opcode);
-        let operation = matches!(opcode, Some(Opcode::Execute | Opcode::Query | Opcode::Batch));
-        self.answered += 1;
-        self.operations += usize::from(operation);
-        self.after = after;
-    }
+/// Counts the answer to a request.
+fn count_answer(done: &mut Received, header: &Header, after: After) {
+    let opcode = Opcode::from_u8(header.opcode);
+    let operation = matches!(opcode, Some(Opcode::Execute | Opcode::Query | Opcode::Batch));
+    done.answered += 1;
+    done.operations += usize::from(operation);
+    done.after = after;
 }
 
 /// How frames lie on the wire behind the handshake.
@@ -70,15 +47,6 @@ struct Framed {
     outgoing: Outgoing,
     /// Whole frames that are framed together.
     answers: Vec<u8>,
-}
-
-/// Bounds of a connection.
-#[derive(Debug, Clone, Copy)]
-pub struct SessionLimits {
-    /// Greatest body that is read, bytes.
-    pub frame_size_max: usize,
-    /// Answers waiting to be sent, bytes: beyond, no further frame is taken.
-    pub backlog_max: usize,
 }
 
 /// Prepared ids are hashes already.
@@ -220,7 +188,7 @@ impl Session {
                 let size = HEADER_SIZE + header.body_size;
                 let Some(body) = rest.get(HEADER_SIZE..size) else { return };
                 done.consumed += size;
-                return done.answer(&header, self.handle(&header, body, out));
+                return count_answer(done, &header, self.handle(&header, body, out));
             }
             Ok(Some(header)) => (header.stream, header.body_size),
             Err(_) => (0, BODY_SIZE_MAX),
@@ -260,7 +228,7 @@ impl Session {
             }
             let size = HEADER_SIZE + header.body_size;
             let Some(body) = frames.get(HEADER_SIZE..size) else { break };
-            done.answer(&header, self.handle(&header, body, &mut framed.answers));
+            count_answer(done, &header, self.handle(&header, body, &mut framed.answers));
             done.consumed += framed.incoming.take(size);
         }
         framed.outgoing.encode(&framed.answers, out);
@@ -276,21 +244,6 @@ impl Session {
             Some(chosen) => version == chosen,
             None => (VERSION..=self.engine.config.protocol_max).contains(&version),
         }
-    }
-
-    /// Appends an event, a frame of v4, as it goes to this client.
-    pub(crate) fn tell(&mut self, event: &[u8], out: &mut Vec<u8>) {
-        let start = out.len();
-        match (&mut self.framed, self.version) {
-            (Some(framed), Some(version)) => {
-                framed.answers.clear();
-                framed.answers.extend_from_slice(event);
-                framed.answers[0] = RESPONSE | version;
-                framed.outgoing.encode(&framed.answers, out);
-            }
-            _ => out.extend_from_slice(event),
-        }
-        self.counters.add(Counter::BytesSent, (out.len() - start) as u64);
     }
 
     /// Answers one request.
@@ -542,6 +495,40 @@ impl Session {
         let error = CqlError::Protocol(text);
         let version = self.version.unwrap_or(self.engine.config.protocol_max);
         Header::response(stream, Opcode::Error).at(version).frame(out, |out| error.encode(out));
+    }
+}
+
+impl Conversation for Session {
+    // Without it a turn of the loop costs a call more.
+    #[inline]
+    fn receive(&mut self, received: &[u8], requests_max: usize, out: &mut Vec<u8>) -> Received {
+        Session::receive(self, received, requests_max, out)
+    }
+
+    fn take_fate(&mut self) -> Fate {
+        match &mut self.mode {
+            Mode::Faulty(fates) => std::mem::take(&mut fates.last),
+            Mode::Plain | Mode::Mock | Mode::Sharded => Fate::default(),
+        }
+    }
+
+    fn wants_schema_changes(&self) -> bool {
+        Session::wants_schema_changes(self)
+    }
+
+    // An event is a frame of v4.
+    fn tell(&mut self, event: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        match (&mut self.framed, self.version) {
+            (Some(framed), Some(version)) => {
+                framed.answers.clear();
+                framed.answers.extend_from_slice(event);
+                framed.answers[0] = RESPONSE | version;
+                framed.outgoing.encode(&framed.answers, out);
+            }
+            _ => out.extend_from_slice(event),
+        }
+        self.counters.add(Counter::BytesSent, (out.len() - start) as u64);
     }
 }
 

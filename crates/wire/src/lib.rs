@@ -3,6 +3,7 @@
 //! No socket, no clock, no thread. Every decoder takes hostile bytes: it returns an error, never
 //! panics, and allocates no more than the frame in hand could fill.
 
+pub mod aerospike;
 pub mod cql;
 pub mod murmur3;
 pub mod routing;

@@ -97,7 +97,7 @@ fn tests(root: &Path, started: Instant, filter: Option<&str>) -> Result<Outcome>
 /// What has sockets once more, over the other engine.
 fn with_io_uring(root: &Path, started: Instant) -> Result<Outcome> {
     let mut arguments = vec!["test", "--workspace", "--profile", "ci", "--no-fail-fast"];
-    for name in ["allocations", "data", "protocols", "sockets"] {
+    for name in ["aerospike", "allocations", "data", "protocols", "sockets"] {
         arguments.extend(["--test", name]);
     }
     arguments.extend(["--", "--show-output"]);

@@ -1,7 +1,7 @@
 //! A request of a session meets its fate.
 
-use super::{Access, Fate, Fault};
-use crate::counters::Counter;
+use super::{Access, Fault, FaultPlan};
+use crate::counters::{Counter, CounterBlocks};
 use crate::error::CqlError;
 use crate::execute::Answer;
 use crate::plan::{Compiled, Plan};
@@ -26,7 +26,7 @@ fn access(compiled: &Compiled) -> Option<Access> {
 }
 
 /// The counter of a fault.
-fn counter(fault: Fault) -> Counter {
+pub(crate) fn counter(fault: Fault) -> Counter {
     match fault {
         Fault::Error => Counter::FaultError,
         Fault::Overloaded => Counter::FaultOverloaded,
@@ -51,14 +51,6 @@ fn code(fault: Fault) -> Option<ErrorCode> {
 }
 
 impl Session {
-    /// What became of the operation that was carried out last; asked once.
-    pub(crate) fn take_fate(&mut self) -> Fate {
-        match &mut self.mode {
-            Mode::Faulty(fates) => std::mem::take(&mut fates.last),
-            Mode::Plain | Mode::Mock | Mode::Sharded => Fate::default(),
-        }
-    }
-
     /// What a request does to tables of clients, and at which level. What cannot be told is None:
     /// carrying it out says why.
     fn exposed(&mut self, header: &Header, body: &[u8]) -> Option<(Access, Consistency)> {
@@ -116,14 +108,13 @@ impl Session {
 
 /// Fates of a server, in words: how many operations could meet a fault, and what they met.
 #[must_use]
-pub(crate) fn told(engine: &crate::engine::Engine, now: Nanos) -> Option<String> {
-    let plan = engine.faults.as_deref()?;
-    let met = engine.counters.sums().into_iter().filter_map(|(name, count)| {
+pub(crate) fn told(plan: &FaultPlan, counters: &CounterBlocks, now: Nanos) -> String {
+    let met = counters.sums().into_iter().filter_map(|(name, count)| {
         let fault = name.strip_prefix("faults.")?;
         (count > 0).then(|| format!("{count} {fault}"))
     });
     let mut met: Vec<_> = met.collect();
     met.extend((plan.faults.stall.is_some()).then(|| format!("{} stalls", plan.stalls(now))));
     let met = if met.is_empty() { "none".to_owned() } else { met.join(", ") };
-    Some(format!("faults met by {} operations: {met}", plan.exposed()))
+    format!("faults met by {} operations: {met}", plan.exposed())
 }

@@ -16,7 +16,7 @@ mod meet;
 mod text;
 
 pub(crate) use fate::{Access, Fate, Fates, Random};
-pub(crate) use meet::told;
+pub(crate) use meet::{counter, told};
 pub use text::FaultError;
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use target::{Config, Delay, Faults, LsmOptions, Scylla, Server, Share, Stall, Storage};
+use target::{Config, Delay, Faults, LsmOptions, Protocol, Scylla, Server, Share, Stall, Storage};
 use units::{Bytes, Count, CpuSet, Nanos};
 use wire::shards::Sharding;
 
@@ -17,6 +17,7 @@ Examples:
   wideload serve --listen 127.0.0.1:9042
   wideload serve --listen 127.0.0.1:9042 --storage null --cpus 1
   wideload serve --listen 127.0.0.1:9042 --storage lsm --dir rows
+  wideload serve --protocol aerospike --listen 127.0.0.1:3000 --namespace test
   wideload serve --listen 127.0.0.1:9042 --serial 500us
   wideload serve --listen 127.0.0.1:9142 --tls-cert server.pem --tls-key server.key
   wideload serve --listen 127.0.0.1:9042 --scylla --shards 4
@@ -37,19 +38,30 @@ enum StorageKind {
     Null,
 }
 
-/// Serve CQL from memory or disk: the reference target, a test double that says nothing about
-/// Cassandra.
+/// What is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Spoken {
+    /// CQL, versions 4 and 5 of its protocol
+    Cql,
+    /// Aerospike's protocol; records in memory
+    Aerospike,
+}
+
+/// Serve CQL from memory or disk, or Aerospike's protocol from memory: the reference target, a
+/// test double that says nothing about Cassandra or Aerospike.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Address and port; port 0 is any free one
-    #[arg(
-        long,
-        value_name = "ADDRESS:PORT",
-        default_value = "127.0.0.1:9042",
-        value_parser = listen_address
-    )]
-    listen: SocketAddr,
+    /// Address and port; port 0 is any free one [default: 127.0.0.1:9042, of aerospike
+    /// 127.0.0.1:3000]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
+    listen: Option<SocketAddr>,
+    /// What is spoken
+    #[arg(long, value_enum, default_value = "cql")]
+    protocol: Spoken,
+    /// Namespaces that there are, with --protocol aerospike; with commas or again [default: test]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = namespace)]
+    namespace: Vec<String>,
     /// What becomes of rows
     #[arg(long, value_enum, default_value = "memory")]
     storage: StorageKind,
@@ -71,14 +83,9 @@ pub(crate) struct Args {
     /// that it does 1/TIME operations per second and instances of it scale as one knows
     #[arg(long, value_name = "TIME", value_parser = super::times::serial)]
     serial: Option<Nanos>,
-    /// Refuse protocols beyond this version, as an older database would
-    #[arg(
-        long,
-        value_name = "VERSION",
-        default_value_t = wire::cql::VERSION_5,
-        value_parser = clap::value_parser!(u8).range(4..=5)
-    )]
-    protocol_max: u8,
+    /// Refuse versions of CQL's protocol beyond this one, as an older database would [default: 5]
+    #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(u8).range(4..=5))]
+    protocol_max: Option<u8>,
     /// How its threads talk to the kernel: epoll, or io-uring from Linux 6.0 on
     #[arg(long, value_name = "ENGINE", default_value = "epoll")]
     engine: Engine,
@@ -219,18 +226,22 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     }
     let faults = args.wrong.faults()?;
     let storage = storage(args)?;
+    let protocol = protocol(args)?;
+    let default_port = if args.protocol == Spoken::Cql { 9042 } else { 3000 };
+    let listen = args.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], default_port)));
     let stop = signals::stop_flag(&signals::Current::default()).map_err(Exit::environment)?;
     let config = Config {
+        protocol,
         storage,
         threads: args.cpus.as_ref().map_or(1, CpuSet::len),
         memory_max: args.memory_max,
         serial: args.serial,
-        protocol_max: args.protocol_max,
+        protocol_max: args.protocol_max.unwrap_or(wire::cql::VERSION_5),
         io: args.engine,
         faults: faults.clone(),
         tls: tls(args)?,
-        scylla: args.like.scylla(args.listen),
-        ..Config::new(args.listen)
+        scylla: args.like.scylla(listen),
+        ..Config::new(listen)
     };
     let server = Server::bind(config).map_err(Exit::environment)?;
     announce(args, &faults, &server);
@@ -251,6 +262,46 @@ fn tls(args: &Args) -> Result<Option<tls::Server>, Exit> {
     super::tls::warn_of_exposed(&identity);
     let files = tls::ServerFiles { identity, client_ca: args.tls_client_ca.clone() };
     tls::Server::new(&files).map(Some).map_err(super::tls::refused)
+}
+
+fn protocol(args: &Args) -> Result<Protocol, Exit> {
+    if args.protocol == Spoken::Cql {
+        if !args.namespace.is_empty() {
+            return Err(Exit::usage(anyhow!(
+                "--namespace is of use with --protocol aerospike only"
+            )));
+        }
+        return Ok(Protocol::Cql);
+    }
+    if args.storage != StorageKind::Memory {
+        return Err(Exit::usage(anyhow!(
+            "--protocol aerospike has its records in memory only: leave --storage out"
+        )));
+    }
+    if args.like.scylla {
+        return Err(Exit::usage(anyhow!(
+            "--scylla is about CQL: leave it out, or --protocol aerospike"
+        )));
+    }
+    if args.protocol_max.is_some() {
+        return Err(Exit::usage(anyhow!(
+            "--protocol-max is about versions of CQL's protocol: leave it out"
+        )));
+    }
+    let namespaces = match args.namespace.is_empty() {
+        true => vec!["test".to_owned()],
+        false => args.namespace.clone(),
+    };
+    Ok(Protocol::Aerospike { namespaces })
+}
+
+/// As servers take them: they stand in texts between colons and semicolons.
+fn namespace(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$');
+    match text.chars().all(is_plain) && (1..32).contains(&text.len()) {
+        true => Ok(text.to_owned()),
+        false => Err("give 1 to 31 letters, digits, '_', '-' or '$', like test".to_owned()),
+    }
 }
 
 fn storage(args: &Args) -> Result<Storage, Exit> {
@@ -294,7 +345,8 @@ fn announce(args: &Args, faults: &Faults, server: &Server) {
     let mut out = std::io::stdout();
     // Nobody may be reading; that is no reason not to serve.
     let _ = writeln!(out, "reference target ({storage}) on {address}");
-    let _ = writeln!(out, "this is not a database: results say nothing about Cassandra");
+    let database = if args.protocol == Spoken::Cql { "Cassandra" } else { "Aerospike" };
+    let _ = writeln!(out, "this is not a database: results say nothing about {database}");
     if let Some(serial) = args.serial {
         let ops_s = 1e9 / serial.0 as f64;
         let _ = writeln!(
