@@ -227,7 +227,8 @@ impl Control {
         }
     }
 
-    /// What the host says of its shards; None when it has none. Inside the outer result: that it
+    /// What the host says of its shards, its port the one for a connection like this one; None when
+    /// it has none. Inside the outer result: that it
     /// says what nobody can route by.
     ///
     /// # Errors
@@ -235,7 +236,13 @@ impl Control {
     pub fn offer(&mut self) -> Result<Result<Option<Offer>, ShardError>, ControlError> {
         let (header, body) = self.ask(&Request::Options)?;
         match self.decode(&header, &body)? {
-            Response::Supported(options) => Ok(Offer::read(&options)),
+            Response::Supported(options) => {
+                let is_tls = self.stream.is_secured();
+                let ours = |offer: Offer| {
+                    if is_tls { Offer { port: offer.port_tls, ..offer } } else { offer }
+                };
+                Ok(Offer::read(&options).map(|offer| offer.map(ours)))
+            }
             Response::Error { code, message, .. } => Err(self.refused("OPTIONS", code, message)),
             other => Err(self.unexpected(&other)),
         }

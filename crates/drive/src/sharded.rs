@@ -243,7 +243,7 @@ mod tests {
 
     fn offer(shards: u16) -> Offer {
         let sharding = Sharding::new(shards, 12).unwrap();
-        Offer { sharding, shard: 0, port: Some(19042), tablets: true }
+        Offer { sharding, shard: 0, port: Some(19042), port_tls: None, tablets: true }
     }
 
     fn hosts(count: u8) -> Hosts {

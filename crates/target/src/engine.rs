@@ -99,6 +99,8 @@ pub struct EngineConfig {
     pub protocol_max: u8,
     /// What goes wrong on purpose.
     pub faults: Faults,
+    /// Its sockets are inside TLS, which hosts with shards have a port of their own for.
+    pub is_tls: bool,
     /// It is like a ScyllaDB host; None: like a Cassandra.
     pub scylla: Option<Scylla>,
 }
@@ -145,7 +147,10 @@ impl Engine {
             Storage::Memory | Storage::Null => None,
         };
         let generator = Generator::unpredictable();
-        let shards = config.scylla.as_ref().map(|s| Arc::new(Shards::new(s, generator.random())));
+        let shards = config
+            .scylla
+            .as_ref()
+            .map(|s| Arc::new(Shards::new(s, config.is_tls, generator.random())));
         let engine = Self {
             config,
             schema: RwLock::default(),

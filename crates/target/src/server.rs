@@ -84,6 +84,7 @@ impl Server {
                     address,
                     protocol_max: config.protocol_max,
                     faults: config.faults.clone(),
+                    is_tls: config.tls.is_some(),
                     scylla,
                 })?;
                 Served::Tables(Arc::new(engine))

@@ -73,6 +73,8 @@ pub(crate) struct Shards {
     pub(crate) sharding: Sharding,
     /// Where a client's port chooses the shard.
     pub(crate) port: u16,
+    /// Which of the keys names that port.
+    port_key: &'static str,
     pub(crate) host_id: [u8; 16],
     traffic: Vec<Traffic>,
     /// By the id of the table.
@@ -83,11 +85,12 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    pub(crate) fn new(scylla: &Scylla, host_id: [u8; 16]) -> Self {
+    pub(crate) fn new(scylla: &Scylla, is_tls: bool, host_id: [u8; 16]) -> Self {
         let shards = scylla.sharding.shards();
         Self {
             sharding: scylla.sharding,
             port: scylla.port,
+            port_key: if is_tls { keys::PORT_TLS } else { keys::PORT },
             host_id,
             traffic: (0..shards).map(|_| Traffic::default()).collect(),
             tablets: RwLock::default(),
@@ -156,7 +159,7 @@ impl Seat {
             (keys::ALGORITHM, ALGORITHM.to_owned()),
             (keys::IGNORE_MSB, sharding.ignore_msb().to_string()),
             (keys::PARTITIONER, crate::system_tables::PARTITIONER.to_owned()),
-            (keys::PORT, self.shards.port.to_string()),
+            (self.shards.port_key, self.shards.port.to_string()),
             (keys::TABLETS, String::new()),
         ]
     }

@@ -55,9 +55,9 @@ fn it_does_so_inside_tls() {
     use ring::tls::{Identity, Server as Tls, ServerFiles};
     let python = match python() {
         Ok(python) => python,
-        Err(reason) => return skip(&format!("no Python with {DRIVER}: {reason}")),
+        Err(reason) => return python::skip(&format!("no Python with {DRIVER}: {reason}")),
     };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/driver_check.py");
+    let script = python::script("driver_check.py");
     let dir = tempfile::tempdir().unwrap();
     let authority = certs::Authority::new(dir.path(), "ca");
     let (cert, key) = authority.sign("server", &["127.0.0.1"]);
@@ -71,8 +71,8 @@ fn it_does_so_inside_tls() {
         let target = Server::bind(config).unwrap().start().unwrap();
         let address = target.local_addr();
         let (host, port) = (address.ip().to_string(), address.port().to_string());
-        let of = [script.to_str().unwrap(), &host, &port, version, compression];
-        match run(&python, &[&of[..], &[dir.path().to_str().unwrap()]].concat()) {
+        let of = [script.as_str(), &host, &port, version, compression];
+        match python::run(&python, &[&of[..], &[dir.path().to_str().unwrap()]].concat()) {
             Ok(printed) => assert_eq!(printed.trim(), "ok", "v{version}, {compression}"),
             Err(error) => panic!("v{version}, {compression}: {error}"),
         }

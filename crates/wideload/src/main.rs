@@ -40,7 +40,7 @@ enum Verb {
     Report(cmd::report::Args),
     CassandraStress(cmd::cassandra_stress::Args),
     Explain(cmd::explain::Args),
-    Serve(cmd::serve::Args),
+    Serve(Box<cmd::serve::Args>),
     Ycsb(cmd::ycsb::Args),
     Completions(cmd::completions::Args),
     #[command(hide = true)]

@@ -113,6 +113,12 @@ fn rows_come_back_verified_inside_tls_on_both_engines() {
         let line = format!("CQL at {target}");
         let line = checked.stdout.lines().find(|told| told.contains(&line));
         assert!(line.is_some_and(|line| line.starts_with("ok")), "{checked:?}");
+        let scylla = ["--scylla", "--shards", "4", "--engine", engine];
+        let sharded = files.serve(&home, &files.server, &scylla);
+        let target = sharded.target();
+        let summary = home.summary(&run_at(&target, &files.trusting(), &["--engine", engine]));
+        let shards = summary.shards.unwrap();
+        assert_eq!((shards.count, shards.requests, shards.astray), (4, 5000, 0), "{engine}");
     }
     home.assert_nothing_left();
 }

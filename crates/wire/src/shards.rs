@@ -21,6 +21,8 @@ pub mod keys {
     pub const PARTITIONER: &str = "SCYLLA_PARTITIONER";
     /// A port where the client's port chooses the shard.
     pub const PORT: &str = "SCYLLA_SHARD_AWARE_PORT";
+    /// The same for clients that speak TLS.
+    pub const PORT_TLS: &str = "SCYLLA_SHARD_AWARE_PORT_SSL";
     /// It tells of tablets to those who say this in STARTUP.
     pub const TABLETS: &str = "TABLETS_ROUTING_V1";
 }
@@ -126,6 +128,8 @@ pub struct Offer {
     pub shard: u16,
     /// The port where a client's port chooses the shard.
     pub port: Option<u16>,
+    /// That port for clients that speak TLS.
+    pub port_tls: Option<u16>,
     /// It tells where tablets are.
     pub tablets: bool,
 }
@@ -173,11 +177,13 @@ impl Offer {
         if let Some(name) = option(keys::PARTITIONER).filter(named) {
             return Err(value(keys::PARTITIONER, name, "the Murmur3Partitioner"));
         }
-        let port = option(keys::PORT);
-        let port = port
-            .map(|port| number(port, keys::PORT, "a port from 1 to 65535", |n: &u16| *n > 0))
-            .transpose()?;
-        Ok(Some(Self { sharding, shard, port, tablets: option(keys::TABLETS).is_some() }))
+        let port = |key| {
+            let port = |text| number(text, key, "a port from 1 to 65535", |n: &u16| *n > 0);
+            option(key).map(port).transpose()
+        };
+        let (port, port_tls) = (port(keys::PORT)?, port(keys::PORT_TLS)?);
+        let tablets = option(keys::TABLETS).is_some();
+        Ok(Some(Self { sharding, shard, port, port_tls, tablets }))
     }
 }
 
@@ -204,7 +210,10 @@ mod tests {
     fn what_a_scylla_says_is_read() {
         let offer = Offer::read(&options(&SOUND)).unwrap().unwrap();
         let sharding = Sharding::new(4, 12).unwrap();
-        assert_eq!(offer, Offer { sharding, shard: 2, port: Some(19042), tablets: true });
+        let (port, port_tls) = (Some(19042), None);
+        assert_eq!(offer, Offer { sharding, shard: 2, port, port_tls, tablets: true });
+        let both = [&SOUND[..], &[(keys::PORT_TLS, "19142")]].concat();
+        assert_eq!(Offer::read(&options(&both)).unwrap().unwrap().port_tls, Some(19142));
         let bare = Offer::read(&options(&SOUND[..3])).unwrap().unwrap();
         assert_eq!((bare.port, bare.tablets), (None, false));
         assert_eq!(Offer::read(&options(&[("CQL_VERSION", "3.4.5")])), Ok(None));

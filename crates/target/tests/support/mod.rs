@@ -92,6 +92,7 @@ impl Target {
             address: "127.0.0.1:9042".parse().unwrap(),
             protocol_max,
             faults: target::Faults::default(),
+            is_tls: false,
             scylla: None,
         })?;
         Ok(Self { engine: Arc::new(engine), now_us, dir: None })
