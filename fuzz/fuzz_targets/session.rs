@@ -31,6 +31,7 @@ fuzz_target!(|input: &[u8]| {
             address: ([127, 0, 0, 1], 9042).into(),
             protocol_max: 5,
             faults: target::Faults::default(),
+            is_tls: false,
             scylla: None,
         })
         .unwrap(),

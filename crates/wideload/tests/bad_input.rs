@@ -258,15 +258,15 @@ fn a_mute_host_is_not_waited_for_without_end() {
 #[test]
 fn a_host_of_another_protocol_is_named() {
     let home = Home::new();
-    let answers: [&[u8]; 3] = [
-        b"HTTP/1.1 400 Bad Request\r\n\r\n",
-        b"\x15\x03\x01\x00\x02\x02\x46\x00\x00",
-        b"-ERR \r\n-ERR",
-    ];
-    for answer in answers {
+    // The second is an alert of TLS.
+    for (answer, status, what) in [
+        (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], ENVIRONMENT, "CQL"),
+        (b"\x15\x03\x01\x00\x02\x02\x46\x00\x00", USAGE, "speaks TLS: add --tls"),
+        (b"-ERR \r\n-ERR", ENVIRONMENT, "CQL"),
+    ] {
         let strange = Strange::start(answer);
         let arguments = ["run", "ycsb:a", "--target", &strange.address, "--timeout", "1s"];
-        refused(&home, &arguments, ENVIRONMENT, &[&strange.address, "CQL"]);
+        refused(&home, &arguments, status, &[&strange.address, what]);
     }
 }
 

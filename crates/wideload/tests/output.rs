@@ -259,13 +259,21 @@ fn the_examples_of_report_and_serve_work_as_pasted() {
     }
     for line in examples(&home, "serve") {
         // On another port, for that one may be in use here, and this host may have a single cpu.
-        let line = line.replace("--listen 127.0.0.1:9042", "").replace("--cpus 1", "--cpus 0");
-        let arguments = arguments(&line);
-        assert_eq!(arguments[0], "serve");
-        Serve::start(&home, &arguments[1..])
-            .control()
-            .query("SELECT key FROM system.local")
-            .unwrap();
+        let line = line.replace("--cpus 1", "--cpus 0");
+        let mut arguments = arguments(&line);
+        assert_eq!(arguments.remove(0), "serve");
+        let listen = arguments.iter().position(|word| *word == "--listen").unwrap();
+        arguments.drain(listen..listen + 2);
+        if arguments.contains(&"--tls-cert") {
+            // Whoever pastes it has made the certificate; `tests/tls.rs` does.
+            let ended = home.run(&[&["serve", "--listen", "127.0.0.1:0"], &arguments[..]].concat());
+            assert!(ended.stderr.contains("server.pem"), "{line}: {ended:?}");
+            continue;
+        }
+        let serve = Serve::start(&home, &arguments);
+        if !arguments.contains(&"aerospike") {
+            serve.control().query("SELECT key FROM system.local").unwrap();
+        }
     }
 }
 

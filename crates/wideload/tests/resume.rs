@@ -56,8 +56,9 @@ fn interrupted_three_times(signal: Signal) {
     println!("seed {SEED:#x}, signal {}", signal.as_raw());
     let mut control = serve.control();
     for number in 1..=3u64 {
-        // Somewhere in the next eighth of the rows: enough of them are left when it is seen.
-        let at = (number - 1) * RECORDS / 8 + random(&mut state) % (RECORDS / 8);
+        // Somewhere in the next eighth of the rows: enough of them are left when it is seen. Not
+        // before the first of them, or the process may not be listening for signals yet.
+        let at = executed(&mut control) + 1 + random(&mut state) % (RECORDS / 8);
         let process = home.start(&run);
         let reached = eventually(Duration::from_secs(60), || executed(&mut control) >= at);
         assert!(reached, "the load did not get to {at} rows");
