@@ -484,8 +484,10 @@ impl Reader {
         let Some(chosen) = chosen(line, "-transport", &table::TRANSPORT)? else { return Ok(()) };
         for (prefix, word) in chosen.written() {
             if ["truststore=", "keystore="].contains(&prefix) {
-                let what = "TLS is not built yet";
-                return Err(LineError::unbuilt(word, what, "Leave -transport out."));
+                let what = "Stores of Java's keys are not read";
+                let cure = "Leave -transport out; `wideload run 'cassandra-stress:...' --tls` \
+                            speaks TLS with files of PEM.";
+                return Err(LineError::unbuilt(word, what, cure));
             }
             self.ignored(&format!("-transport {prefix}"), "connections are plain");
         }
