@@ -5,8 +5,9 @@
 //! `target/fuzz-<target>.log`. What the fuzzer learns
 //! goes to `target/fuzz-corpus`, so that a run leaves the tree as it was.
 //!
-//! Needs the nightly toolchain (sanitizers) and cargo-fuzz; it is built into `target/tools` when
-//! it is not installed.
+//! Needs the nightly toolchain, for its sanitizers. It builds and runs what `cargo fuzz` would,
+//! without it: cargo-fuzz takes longer to build than the targets, and builds them in one codegen
+//! unit.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
@@ -32,18 +33,24 @@ pub fn targets(root: &Path) -> Result<Vec<String>> {
     Ok(targets)
 }
 
-/// A cargo that can fuzz.
+/// What libFuzzer learns from: each edge of the program, and what it compares. See
+/// <https://clang.llvm.org/docs/SanitizerCoverage.html>.
+const COVERAGE: [&str; 4] = ["level=4", "inline-8bit-counters", "pc-table", "trace-compares"];
+const MANIFEST: &str = "fuzz/Cargo.toml";
+/// Of that manifest.
+const PROFILE: &str = "fuzz";
+
+/// A toolchain that can fuzz.
 pub struct Fuzzer {
     root: PathBuf,
-    path: std::ffi::OsString,
+    triple: String,
 }
 
 impl Fuzzer {
-    /// Finds the nightly toolchain and cargo-fuzz, and installs what is missing: cargo-fuzz into
-    /// `target/tools`, the toolchain only where `CI` is set.
+    /// Finds the nightly toolchain; installs it where `CI` is set.
     ///
     /// # Errors
-    /// Says which of them cannot be had.
+    /// When it cannot be had.
     pub fn find(root: &Path) -> Result<Self> {
         if !succeeds(Command::new("rustup").args(["run", "nightly", "cargo", "--version"])) {
             ensure!(
@@ -56,21 +63,8 @@ impl Fuzzer {
                 "the nightly toolchain cannot be installed"
             );
         }
-        let tools = root.join("target/tools");
-        let old = std::env::var_os("PATH").unwrap_or_default();
-        let paths = std::iter::once(tools.join("bin")).chain(std::env::split_paths(&old));
-        let path = std::env::join_paths(paths).context("PATH cannot be extended")?;
-        let fuzzer = Self { root: root.to_owned(), path };
-        if !succeeds(fuzzer.cargo("--version").env("PATH", &fuzzer.path)) {
-            println!("building cargo-fuzz into target/tools");
-            let mut install = Command::new(super::tidy::cargo());
-            install.args(["install", "cargo-fuzz", "--locked", "--quiet", "--root"]).arg(&tools);
-            ensure!(
-                install.status().is_ok_and(|status| status.success()),
-                "cargo-fuzz cannot be built; try `cargo install cargo-fuzz --locked`"
-            );
-        }
-        Ok(fuzzer)
+        let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+        Ok(Self { root: root.to_owned(), triple })
     }
 
     /// Builds all targets.
@@ -78,9 +72,23 @@ impl Fuzzer {
     /// # Errors
     /// When one does not compile.
     pub fn build(&self) -> Result<()> {
-        let status = self.cargo("build").status().context("cannot run rustup")?;
+        let mut flags = vec!["--cfg=fuzzing".to_owned(), "-Zsanitizer=address".to_owned()];
+        flags.push("-Cpasses=sancov-module".to_owned());
+        flags.extend(COVERAGE.map(|what| format!("-Cllvm-args=-sanitizer-coverage-{what}")));
+        let mut command = Command::new("rustup");
+        command.args(["run", "nightly", "cargo", "build", "--quiet", "--bins"]);
+        // With a triple, the flags are not those of build scripts.
+        command.args(["--manifest-path", MANIFEST, "--profile", PROFILE, "--target", &self.triple]);
+        command.env("RUSTFLAGS", flags.join(" ")).env("CARGO_TARGET_DIR", self.built());
+        // These would lead back to the toolchain that runs this program.
+        command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+        let status = command.current_dir(&self.root).status().context("cannot run rustup")?;
         ensure!(status.success(), "the fuzz targets do not build");
         Ok(())
+    }
+
+    fn built(&self) -> PathBuf {
+        self.root.join("target/fuzz")
     }
 
     /// Runs a target for `seconds`.
@@ -89,24 +97,26 @@ impl Fuzzer {
     /// When it fell over, or cannot be run.
     pub fn run(&self, target: &str, seconds: u64) -> Result<()> {
         let learnt = self.root.join("target/fuzz-corpus").join(target);
-        fs::create_dir_all(&learnt).with_context(|| format!("cannot make {}", learnt.display()))?;
+        let artifacts = self.root.join("fuzz/artifacts").join(target);
+        for dir in [&learnt, &artifacts] {
+            fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        }
         let log = self.root.join("target").join(format!("fuzz-{target}.log"));
         let cannot_write = || format!("cannot write {}", log.display());
         let file = fs::File::create(&log).with_context(cannot_write)?;
+        let program = self.built().join(&self.triple).join(PROFILE).join(target);
         // libFuzzer writes to the first directory and reads all of them.
-        let status = self
-            .cargo("run")
-            .arg(target)
+        let status = Command::new(&program)
             .arg(learnt)
             .arg(self.root.join("fuzz/corpus").join(target))
-            .arg("--")
+            .arg(format!("-artifact_prefix={}/", artifacts.display()))
             .arg(format!("-max_total_time={seconds}"))
             .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
             .stdin(Stdio::null())
             .stdout(file.try_clone().with_context(cannot_write)?)
             .stderr(file)
             .status()
-            .context("cannot run rustup")?;
+            .with_context(|| format!("cannot run {}", program.display()))?;
         if !status.success() {
             let output =
                 fs::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
@@ -118,14 +128,6 @@ impl Fuzzer {
             );
         }
         Ok(())
-    }
-
-    fn cargo(&self, subcommand: &str) -> Command {
-        let mut command = Command::new("rustup");
-        command.args(["run", "nightly", "cargo", "fuzz", subcommand]).current_dir(&self.root);
-        // These would lead back to the toolchain that runs this program.
-        command.env("PATH", &self.path).env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
-        command
     }
 }
 

@@ -51,6 +51,8 @@ impl User {
         command.args(words).current_dir(self.dir.path()).stdin(Stdio::null());
         command.env("XDG_STATE_HOME", self.dir.path().join("state"));
         command.env("XDG_CACHE_HOME", &self.cache);
+        // As in the rig of the other tests: it lives too shortly for the second compiler.
+        command.env("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1");
         command
     }
 

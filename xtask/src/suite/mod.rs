@@ -141,12 +141,23 @@ fn fuzz_targets(root: &Path, started: Instant) -> Result<Outcome> {
         return Ok(Outcome::failed(format!("fuzz: {why:#}")));
     }
     let mut outcome = Outcome::default();
-    for target in &targets {
-        say(started, &format!("fuzz: {target} for {FUZZ_S} s"));
-        outcome.add(match fuzzer.run(target, FUZZ_S) {
-            Ok(()) => Outcome::passed(),
-            Err(why) => Outcome::failed(format!("{why:#}")),
+    let abreast = std::thread::available_parallelism().map_or(1, usize::from);
+    for targets in targets.chunks(abreast) {
+        say(started, &format!("fuzz: {} for {FUZZ_S} s", targets.join(", ")));
+        let outcomes = std::thread::scope(|scope| {
+            let runs: Vec<_> = targets
+                .iter()
+                .map(|target| scope.spawn(|| fuzzer.run(target, FUZZ_S)))
+                .collect();
+            runs.into_iter().map(|run| run.join()).collect::<Vec<_>>()
         });
+        for run in outcomes {
+            outcome.add(match run {
+                Ok(Ok(())) => Outcome::passed(),
+                Ok(Err(why)) => Outcome::failed(format!("{why:#}")),
+                Err(_) => Outcome::failed("the run of a fuzz target panicked".to_owned()),
+            });
+        }
     }
     Ok(outcome)
 }

@@ -83,6 +83,9 @@ impl Home {
         command.current_dir(self.path()).env(MARK, &self.mark);
         // What a panic would print must not depend on the caller.
         command.env("RUST_BACKTRACE", "0");
+        // A Cassandra of a test lives for seconds: its second compiler would take half of the
+        // processors for what never pays. No test times the database.
+        command.env("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1");
         command
     }
 
