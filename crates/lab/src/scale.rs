@@ -110,7 +110,7 @@ pub fn scale(
         notes.write(&run_dir)?;
         carried.outcome.study = Some(notes);
         run_dir.write_json(OUTCOME_JSON, &carried.outcome)?;
-        carried.report = report::build(run_dir.path())?;
+        carried.report = report::build(run_dir.path()).map_err(|error| error.to_string());
     }
     Ok(carried)
 }

@@ -96,6 +96,23 @@ fn an_experiment_leaves_one_directory_with_all_of_its_trials() {
 }
 
 #[test]
+fn figures_are_told_also_where_no_report_can_be_written() {
+    let _alone = alone();
+    let home = home(&EXPERIMENT.replace("repetitions = 2", "repetitions = 1"));
+    let process = home.start(&["lab", "short.toml", "--out", "out"]);
+    assert!(eventually(PATIENCE, || home.at("out/trial-0001").is_dir()), "{}", process.stdout());
+    // As a full disk would: the page cannot take its place.
+    fs::create_dir_all(home.at("out/report.html/taken")).unwrap();
+    let ended = process.wait(PATIENCE);
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("no report: "), "{ended:?}");
+    assert!(ended.stderr.contains("make it with: wideload report out"), "{ended:?}");
+    assert!(ended.stdout.contains("run     out") && !ended.stdout.contains("report  "));
+    assert_eq!(RunDir(home.at("out")).json::<Value>("outcome.json")["done"], 4);
+    home.assert_nothing_left();
+}
+
+#[test]
 fn an_interrupted_experiment_goes_on_where_it_was() {
     let _alone = alone();
     let home = home(&EXPERIMENT.replace("300ms", "600ms"));

@@ -66,8 +66,8 @@ pub struct Carried {
     pub failure: Option<String>,
     /// The run directory.
     pub run_dir: PathBuf,
-    /// The report in it.
-    pub report: PathBuf,
+    /// The report in it, or why there is none: the figures are told all the same.
+    pub report: Result<PathBuf, String>,
 }
 
 impl Begun {
@@ -351,7 +351,7 @@ pub fn carry_out(
         Outcome::of(&begun.experiment, &begun.planned, &begun.rows, &manifest.caveats, &run_dir);
     begun.run_dir.write_json(OUTCOME_JSON, &outcome)?;
     begun.run_dir.write_json(MANIFEST, &manifest)?;
-    let report = report::build(&run_dir)?;
+    let report = report::build(&run_dir).map_err(|error| error.to_string());
     match ended {
         Err(error) if verdict != Verdict::Interrupted => Err(error),
         _ => Ok(Carried { outcome, verdict, failure, run_dir, report }),

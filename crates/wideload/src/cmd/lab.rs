@@ -88,6 +88,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
 /// Exit status of an experiment.
 pub(crate) fn status(carried: &Carried) -> ExitCode {
     match carried.verdict {
+        Verdict::Ok if carried.report.is_err() => ExitCode::from(3),
         Verdict::Ok => ExitCode::SUCCESS,
         Verdict::Interrupted => ExitCode::from(130),
         Verdict::Failed | Verdict::Running => ExitCode::from(1),
@@ -138,12 +139,15 @@ fn plan(args: &Args) -> Result<ExitCode, Exit> {
 
 /// Prints what became of an experiment.
 pub(crate) fn show_carried(json: bool, carried: &Carried) -> Result<(), Exit> {
+    let run = carried.run_dir.display();
+    if let Err(why) = &carried.report {
+        output::tell(&format!("no report: {why}; make it with: wideload report {run}"));
+    }
     if json {
         let json = serde_json::to_string_pretty(&carried.outcome).map_err(Exit::environment)?;
         return output::data(&format!("{json}\n"));
     }
     let mut text = in_lines(&carried.outcome.in_words());
-    let run = carried.run_dir.display();
     if let Some(why) = &carried.failure {
         text.push_str(&wrap(&format!("{}: {why}", carried.verdict.name()), "\n", ""));
         text.push('\n');
@@ -152,7 +156,10 @@ pub(crate) fn show_carried(json: bool, carried: &Carried) -> Result<(), Exit> {
     if carried.outcome.missing > 0 {
         text.push_str(&format!("go on with: wideload lab --resume {run}\n"));
     }
-    text.push_str(&format!("run     {run}\nreport  {}\n", carried.report.display()));
+    text.push_str(&format!("run     {run}\n"));
+    if let Ok(report) = &carried.report {
+        text.push_str(&format!("report  {}\n", report.display()));
+    }
     output::print(&text)
 }
 
