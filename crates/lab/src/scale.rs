@@ -11,7 +11,7 @@ mod foreseen;
 mod recommended;
 mod text;
 
-pub use foreseen::foresee;
+pub use foreseen::{Budget, Foreseen, Found as FoundLayout, Layout, foresee};
 
 use crate::error::LabError;
 use crate::experiment::{
@@ -97,7 +97,7 @@ pub fn scale(
     });
     let (mut begun, clients) =
         begun.inspect_err(|error| give_up(&run_dir, &mut manifest, error))?;
-    let mut notes = Notes {
+    let notes = Notes {
         arms: arms.why.clone(),
         clients: clients_in_words(study, &clients),
         left_out: arms.left_out.told(),
@@ -105,14 +105,27 @@ pub fn scale(
     };
     notes.write(&run_dir)?;
     let mut carried = carry_out(&mut begun, command_line, make, live, stop)?;
-    if carried.outcome.missing == 0 {
-        notes.recommended = Some(recommended::write(study, &arms, &carried, make));
-        notes.write(&run_dir)?;
-        carried.outcome.study = Some(notes);
-        run_dir.write_json(OUTCOME_JSON, &carried.outcome)?;
-        carried.report = report::build(run_dir.path()).map_err(|error| error.to_string());
-    }
+    conclude(&begun, &mut carried, make)?;
     Ok(carried)
+}
+
+/// What a study recommends, when all of it is measured, also one that was interrupted and has been
+/// resumed. Of other experiments nothing.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn conclude(begun: &Begun, carried: &mut Carried, make: &mut Make<'_>) -> Result<(), LabError> {
+    let Some(mut notes) = carried.outcome.study.clone() else { return Ok(()) };
+    if carried.outcome.missing > 0 {
+        return Ok(());
+    }
+    let run_dir = begun.run_dir();
+    notes.recommended = Some(recommended::write(begun.planned(), carried, make));
+    notes.write(run_dir)?;
+    carried.outcome.study = Some(notes);
+    run_dir.write_json(OUTCOME_JSON, &carried.outcome)?;
+    carried.report = report::build(run_dir.path()).map_err(|error| error.to_string());
+    Ok(())
 }
 
 /// How many clients each arm has, and how that was found.

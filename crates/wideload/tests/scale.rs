@@ -135,6 +135,17 @@ fn the_load_is_looked_for_and_arms_that_are_the_same_are_measured_once() {
     let text = fs::read_to_string(home.at("run/experiment.toml")).unwrap();
     let of = |point: &Value| format!("threads = {}", point["threads"]);
     assert!(points.iter().any(|point| text.contains(&of(point))), "{points:?}: {text}");
+
+    // As if it had been interrupted in its last trial: what is recommended is told all the same.
+    fs::remove_dir_all(home.at("run/trial-0002")).unwrap();
+    let study = fs::read_to_string(home.at("run/study.json")).unwrap();
+    let mut study: Value = serde_json::from_str(&study).unwrap();
+    study["recommended"] = Value::Null;
+    fs::write(home.at("run/study.json"), study.to_string()).unwrap();
+    let resumed = home.run(&["lab", "--resume", "run"]);
+    assert_eq!(resumed.status, Some(0), "{resumed:?}");
+    assert!(resumed.stdout.contains("Nothing is recommended"), "{}", resumed.stdout);
+    assert!(home.at("run/trial-0002").is_dir());
     home.assert_nothing_left();
 }
 

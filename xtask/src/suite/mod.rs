@@ -145,10 +145,8 @@ fn fuzz_targets(root: &Path, started: Instant) -> Result<Outcome> {
     for targets in targets.chunks(abreast) {
         say(started, &format!("fuzz: {} for {FUZZ_S} s", targets.join(", ")));
         let outcomes = std::thread::scope(|scope| {
-            let runs: Vec<_> = targets
-                .iter()
-                .map(|target| scope.spawn(|| fuzzer.run(target, FUZZ_S)))
-                .collect();
+            let runs: Vec<_> =
+                targets.iter().map(|target| scope.spawn(|| fuzzer.run(target, FUZZ_S))).collect();
             runs.into_iter().map(|run| run.join()).collect::<Vec<_>>()
         });
         for run in outcomes {

@@ -169,6 +169,15 @@ impl Begun {
         Ok(Self { experiment, planned, run_dir, _lock: lock, rows, host, started })
     }
 
+    /// All of its trials.
+    pub(crate) fn planned(&self) -> &[Planned] {
+        &self.planned
+    }
+
+    pub(crate) fn run_dir(&self) -> &RunDir {
+        &self.run_dir
+    }
+
     /// The trials that are still to be done.
     fn left(&self) -> impl Iterator<Item = &Planned> {
         self.planned.iter().filter(|p| self.rows.iter().all(|row| row.trial != p.number))

@@ -1,55 +1,48 @@
 //! The configuration of the arm that won.
 //!
-//! In: a study that was carried out. Out: the files of `wideload plan` for its layout under
+//! In: the trials of a study that was carried out. Out: the files of `wideload plan` for its layout under
 //! `recommended/`, or a sentence why there are none: no arm won in all workloads and at the largest
 //! budget, or its instances are not bound to anything.
 
-use super::arms::Arms;
-use super::{Study, combinations, text};
-use crate::experiment::{Carried, Make, arm_name};
+use crate::experiment::{Carried, Make, Planned, Value, arm_name};
 use crate::layout::{Asked, Database, Policy, lay_out};
 use analyze::arms::Verdict;
 use machine::Machine;
 use stage::emit;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 const RECOMMENDED: &str = "recommended";
 
 /// What to do with the result, in a sentence or two.
-pub(super) fn write(study: &Study, arms: &Arms, carried: &Carried, make: &mut Make<'_>) -> String {
-    match files(study, arms, carried, make) {
+pub(super) fn write(planned: &[Planned], carried: &Carried, make: &mut Make<'_>) -> String {
+    match files(planned, carried, make) {
         Ok(told) => told,
         Err(why) => format!("Nothing is recommended: {why}."),
     }
 }
 
 /// Writes the files; what is recommended, or why nothing is.
-fn files(
-    study: &Study,
-    arms: &Arms,
-    carried: &Carried,
-    make: &mut Make<'_>,
-) -> Result<String, String> {
+fn files(planned: &[Planned], carried: &Carried, make: &mut Make<'_>) -> Result<String, String> {
     let largest = largest_budget(carried);
-    let of_largest = |factors: &[(String, String)]| is_of_budget(factors, largest.as_ref());
     let name = winner(carried, largest.as_ref())?;
-    let arm = arms.arms.iter().find(|arm| arm.name == name).ok_or("the best arm is unknown")?;
-    let named = arm_name(arms.factor, name);
-    if let Policy::Shared(_) = arm.layout {
+    let factor = carried.outcome.compare.as_deref().ok_or("there was nothing to compare")?;
+    let named = arm_name(factor, name);
+    let is_it = |planned: &&Planned| {
+        planned.factors.iter().any(|(known, level)| known == factor && level == name)
+            && is_of_budget(&planned.factors, largest.as_ref())
+    };
+    let planned = planned.iter().find(is_it).ok_or("the best arm is unknown")?;
+    let layout = planned.settings.iter().find(|(setting, _)| setting == "layout");
+    if let Some((_, Value::Text(layout))) = layout
+        && let Ok(Policy::Shared(_)) = layout.parse()
+    {
         return Ok(format!(
             "Recommended by throughput: {named}, all on all cpus of the target. There are no files \
              for that, because nothing is bound; several instances need addresses or ports, \
              directories and a part of the memory each."
         ));
     }
-    let planned = combinations(&text::experiment(study, arms, &BTreeMap::new()));
-    let planned = planned.map_err(|error| error.to_string())?;
-    let is_it = |factors: &[(String, String)]| {
-        factors.contains(&(arms.factor.to_owned(), name.to_owned())) && of_largest(factors)
-    };
-    let planned = planned.iter().find(|planned| is_it(&planned.factors));
-    let trial = make(planned.ok_or("the best arm is unknown")?).map_err(|e| e.to_string())?;
+    let trial = make(planned).map_err(|error| error.to_string())?;
     let (database, heap) = match &trial.target {
         crate::TargetChoice::Cassandra { options, .. } => (Database::Cassandra, options.heap),
         _ => (Database::Reference, None),

@@ -10,6 +10,7 @@ use clap::Parser as _;
 use lab::experiment::{
     Begun, Carried, Planned, carry_out, plan_as_json, plan_file, plans_in_words,
 };
+use lab::scale::conclude;
 use lab::{LabError, Trial};
 use record::Verdict;
 use std::path::PathBuf;
@@ -80,7 +81,8 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let line = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
     let carried = carry_out(&mut begun, line, make, &mut screen, &stop);
     screen.close();
-    let carried = carried?;
+    let mut carried = carried?;
+    conclude(&begun, &mut carried, make)?;
     show_carried(args.json, &carried)?;
     Ok(status(&carried))
 }

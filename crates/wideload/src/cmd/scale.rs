@@ -105,15 +105,15 @@ pub(crate) struct Args {
     seed: u64,
     /// Tell only what would be compared on a recorded machine: a directory with sys and proc in it,
     /// or a tar of one
-    #[arg(long, value_name = "MACHINE", conflicts_with_all = ["out", "json"])]
+    #[arg(long, value_name = "MACHINE", conflicts_with = "out")]
     from: Option<PathBuf>,
     /// Likewise on a machine that is only described, like 'package:2 numa:4 core:8 cpu:2'
-    #[arg(long, value_name = "PARTS", conflicts_with_all = ["from", "out", "json"])]
+    #[arg(long, value_name = "PARTS", conflicts_with_all = ["from", "out"])]
     synthetic: Option<String>,
     /// The run directory: new or empty [default: runs/<utc>-scale]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print the outcome as JSON
+    /// Print the outcome, or what would be compared, as JSON
     #[arg(long)]
     json: bool,
 }
@@ -133,7 +133,13 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
             false => Database::Reference,
         };
         let study = Study { heap_total: args.cassandra.heap_total, ..study(args, None) };
-        output::print(&foresee(&study, &machine, database))?;
+        let foreseen = foresee(&study, &machine, database);
+        if args.json {
+            let json = serde_json::to_string_pretty(&foreseen).map_err(Exit::environment)?;
+            output::data(&format!("{json}\n"))?;
+        } else {
+            output::print(&foreseen.to_string())?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let current = Current::default();
