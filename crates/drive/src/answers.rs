@@ -169,7 +169,7 @@ impl<W: Witness> Taker<'_, W> {
             match streams.answered(header.stream) {
                 Answered::Slot(slot) => {
                     if header.flags & flags::CUSTOM_PAYLOAD != 0 {
-                        operations.hear(&header, body);
+                        operations.hear(slot, &header, body);
                     }
                     let asked = operations.slots.get_mut(slot);
                     match judge(setup, roster, asked, &header, body, key) {

@@ -420,6 +420,13 @@ impl Encoder {
         }
     }
 
+    /// Which of the plan's tables a statement is over; the first one where there is only one.
+    #[inline]
+    pub(crate) fn table_of(&self, statement: usize) -> usize {
+        let tables = self.plan.tables.as_ref();
+        tables.map_or(0, |tables| tables.statements[statement].table)
+    }
+
     /// Whether its statements are over tables: what they answer is theirs.
     #[must_use]
     #[inline]

@@ -430,8 +430,13 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             }
             if host == self.ready_per_host.len() {
                 self.ready_per_host.push(0);
-                let new = || Connection::new(address, self.operations.slots.capacity());
-                self.connections.extend(std::iter::repeat_with(new).take(own));
+                let shards = hosts.shards.as_ref();
+                let new = |place| {
+                    let mut new = Connection::new(address, self.operations.slots.capacity());
+                    new.want = shards.and_then(|shards| shards.want(host, place));
+                    new
+                };
+                self.connections.extend((self.first_place..).take(own).map(new));
                 self.dirty.reserve(self.connections.len());
             }
             for index in host * own..(host + 1) * own {
@@ -470,10 +475,10 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     /// Learns where tablets are, as answers have told.
     #[cold]
     pub(crate) fn learn_tablets(&mut self) {
-        for tablet in self.operations.told.drain(..) {
+        for (table, tablet) in self.operations.told.drain(..) {
             self.operations.tally.usage.tablets += 1;
             if let Route::Shards(router) = &mut self.route {
-                router.learn(tablet);
+                router.learn(table, tablet);
             }
         }
     }

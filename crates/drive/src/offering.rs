@@ -69,11 +69,11 @@ impl Control {
 }
 
 impl Offering {
-    /// Asks each host, in their order, for what is to be known of this table.
+    /// Asks each host, in their order, for what is to be known of the plan's tables.
     ///
     /// # Errors
     /// [`ControlError`] when a connection fails.
-    pub fn of(hosts: &mut [Control], table: &TableName) -> Result<Self, ControlError> {
+    pub fn of(hosts: &mut [Control], tables: &[TableName]) -> Result<Self, ControlError> {
         let mut offering = Self::default();
         let mut shards = Shards::default();
         for (n, host) in hosts.iter_mut().enumerate() {
@@ -87,7 +87,11 @@ impl Offering {
                 None => None,
             };
             if shards.tablets.is_empty() && offer.is_some_and(|offer| offer.tablets) {
-                shards.tablets = host.tablets(table)?;
+                let maps = tables.iter().map(|table| host.tablets(table));
+                let maps = maps.collect::<Result<Vec<_>, _>>()?;
+                if maps.iter().any(|map| !map.is_empty()) {
+                    shards.tablets = maps;
+                }
             }
             shards.offers.push(offer);
             shards.host_ids.push(id.unwrap_or_default());

@@ -33,8 +33,8 @@ pub(crate) struct Operations<W: Witness> {
     /// Operations whose next attempt waits for its pause to end, and when that is; the
     /// first is due first.
     pub(crate) paused: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Tablets that answers have told of, not learnt yet.
-    pub(crate) told: Vec<Tablet>,
+    /// Tablets that answers have told of, not learnt yet, each with the plan's table.
+    pub(crate) told: Vec<(usize, Tablet)>,
 }
 
 impl<W: Witness> Operations<W> {
@@ -62,9 +62,13 @@ impl<W: Witness> Operations<W> {
 
     /// An answer has a payload.
     #[cold]
-    pub(crate) fn hear(&mut self, header: &Header, body: &[u8]) {
+    pub(crate) fn hear(&mut self, slot: u32, header: &Header, body: &[u8]) {
         match Tablet::told_in(header, body) {
-            Ok(tablet) => self.told.extend(tablet),
+            Ok(tablet) => {
+                let statement = self.slots.get(slot).statement;
+                let table = self.setup.encoder.table_of(usize::from(statement));
+                self.told.extend(tablet.map(|tablet| (table, tablet)));
+            }
             // The answer stands by itself.
             Err(_) => self.tally.usage.tablets_unread += 1,
         }

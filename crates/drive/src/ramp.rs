@@ -132,14 +132,18 @@ impl<W: Witness> Ramp<W> {
         let (in_flight_max, timeout) = (self.in_flight_max(), self.drive.timeout);
         let protocol = self.drive.encoder.protocol();
         let who = Introduction { protocol, credentials: self.drive.access.credentials.as_ref() };
-        // Workers that have fewer connections than there are shards begin at different ones.
-        let own = (own, own * self.peer().0);
+        let own = (own, self.first_place());
         Ok(establish(ring, hosts, own, in_flight_max, timeout, who, halt)?)
     }
 
     fn in_flight_max(&self) -> usize {
         let all = self.drive.load.arrivals.in_flight_max() as u64;
         share(all, self.worker, self.workers) as usize
+    }
+
+    /// Workers that have fewer connections than there are shards begin at different ones.
+    fn first_place(&self) -> usize {
+        self.connections_per_host() * self.peer().0
     }
 
     fn connections_per_host(&self) -> usize {
@@ -152,6 +156,7 @@ impl<W: Witness> Ramp<W> {
     fn into_worker<R: Ring>(self, ring: R, links: Links, window: Window) -> Worker<R, W> {
         let in_flight_max = self.in_flight_max();
         let connections_per_host = self.connections_per_host() as u16;
+        let first_place = self.first_place();
         let (peer, peers) = self.peer();
         let Self { worker, workers, drive, setup, witness, end, .. } = self;
         let (generation, hosts) = self.hosts;
@@ -185,6 +190,7 @@ impl<W: Witness> Ramp<W> {
             samplers,
             peers,
             connections_per_host,
+            first_place,
             route: Route::to(&hosts, worker),
             generation,
             roster: drive.databases[worker % drive.databases.len()].clone(),

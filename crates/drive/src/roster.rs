@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use wire::routing::{HostInfo, Ring};
+use wire::shards::Offer;
 
 /// The hosts of a run at one moment.
 #[derive(Debug, Clone, Default)]
@@ -78,11 +79,24 @@ impl Roster {
         self
     }
 
+    /// The hosts of `ring` that have to be asked for their shards before they are driven; none
+    /// where those that are driven have no shards.
+    #[must_use]
+    pub fn unmet(&self, ring: &Ring) -> Vec<SocketAddr> {
+        let (_, hosts) = self.current();
+        if hosts.shards.is_none() {
+            return Vec::new();
+        }
+        let new = ring.hosts.iter().map(|host| host.address);
+        new.filter(|&address| hosts.index(address).is_none()).collect()
+    }
+
     /// Makes `ring` that of the workers, within a turn of theirs. What it says of its hosts being
-    /// up does not matter: workers find out themselves.
-    pub fn update(&self, ring: &Ring) -> Change {
+    /// up does not matter: workers find out themselves. `met` is what those that are
+    /// [`Self::unmet`] have said; who is not among them is driven as if it had no shards.
+    pub fn update(&self, ring: &Ring, met: &[(SocketAddr, Offer)]) -> Change {
         let mut current = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        let (hosts, change) = current.changed(ring);
+        let (hosts, change) = current.changed(ring, met);
         if !change.is_none() {
             *current = Arc::new(hosts);
             self.generation.fetch_add(1, Ordering::Release);
@@ -129,7 +143,7 @@ impl Roster {
 
 impl Hosts {
     /// These with the ring in place of theirs, each host at the index that it has had.
-    fn changed(&self, ring: &Ring) -> (Self, Change) {
+    fn changed(&self, ring: &Ring, met: &[(SocketAddr, Offer)]) -> (Self, Change) {
         let mut next = self.clone();
         let mut change = Change::default();
         next.left = vec![true; next.addresses.len()];
@@ -142,6 +156,11 @@ impl Hosts {
                 }
                 None => {}
             }
+        }
+        if let Some(shards) = next.shards.as_mut().map(Arc::make_mut) {
+            let new = &next.addresses[shards.offers.len().min(next.addresses.len())..];
+            let said = |address| met.iter().find(|(host, _)| host == address);
+            shards.offers.extend(new.iter().map(|address| said(address).map(|(_, offer)| *offer)));
         }
         for (i, &address) in next.addresses.iter().enumerate() {
             match (self.left.get(i).copied().unwrap_or(true), next.left[i]) {
@@ -190,6 +209,7 @@ impl Hosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::shards::Sharding;
 
     fn host(i: u8) -> HostInfo {
         HostInfo {
@@ -214,10 +234,10 @@ mod tests {
     #[test]
     fn hosts_keep_their_index_whoever_comes_and_goes() {
         let roster = Roster::new(vec![address(2), address(3)], Some(Arc::new(ring(&[2, 3]))));
-        assert!(roster.update(&ring(&[2, 3])).is_none());
+        assert!(roster.update(&ring(&[2, 3]), &[]).is_none());
         assert_eq!(roster.generation(), 0, "nothing new");
 
-        let change = roster.update(&ring(&[1, 2, 3]));
+        let change = roster.update(&ring(&[1, 2, 3]), &[]);
         assert_eq!((change.joined, change.left), (vec![address(1)], vec![]));
         let (generation, hosts) = roster.current();
         assert_eq!((generation, hosts.addresses.clone()), (1, [2, 3, 1].map(address).to_vec()));
@@ -227,13 +247,13 @@ mod tests {
         };
         assert_eq!(held(&hosts), [2, 0, 1]);
 
-        let change = roster.update(&ring(&[1, 3]));
+        let change = roster.update(&ring(&[1, 3]), &[]);
         assert_eq!((change.joined, change.left, change.moved), (vec![], vec![address(2)], true));
         let (_, hosts) = roster.current();
         assert_eq!((hosts.left.clone(), held(&hosts)), (vec![true, false, false], [2, 1, 2]));
         assert_eq!(roster.addresses(), [3, 1].map(address));
 
-        let change = roster.update(&ring(&[1, 2, 3]));
+        let change = roster.update(&ring(&[1, 2, 3]), &[]);
         assert_eq!((change.joined, change.left), (vec![address(2)], vec![]), "it has come back");
         assert_eq!(roster.current().1.addresses.len(), 3);
     }
@@ -241,10 +261,28 @@ mod tests {
     #[test]
     fn a_host_that_is_alone_gets_a_ring_with_the_second_one() {
         let roster = Roster::new(vec![address(1)], None);
-        assert!(roster.update(&ring(&[1])).is_none());
-        let change = roster.update(&ring(&[1, 2]));
+        assert!(roster.update(&ring(&[1]), &[]).is_none());
+        let change = roster.update(&ring(&[1, 2]), &[]);
         assert_eq!((change.joined, change.moved), (vec![address(2)], true));
-        assert!(roster.update(&Ring { ranges: vec![(0, vec![1])], ..ring(&[1, 2]) }).moved);
+        assert!(roster.update(&Ring { ranges: vec![(0, vec![1])], ..ring(&[1, 2]) }, &[]).moved);
+    }
+
+    #[test]
+    fn who_joins_hosts_with_shards_is_asked_for_its_own() {
+        let sharding = Sharding::new(4, 12).unwrap();
+        let offer = Offer { sharding, shard: 0, port: None, port_tls: None, tablets: true };
+        let roster = Roster::new(vec![address(1)], None);
+        assert_eq!(roster.unmet(&ring(&[1, 2])), []);
+        let shards = Shards { offers: vec![Some(offer)], ..Shards::default() };
+        let roster = roster.sharded(shards);
+        assert_eq!(roster.unmet(&ring(&[1, 2, 3])), [2, 3].map(address));
+        roster.update(&ring(&[1, 2, 3]), &[(address(3), offer)]);
+        assert_eq!(roster.unmet(&ring(&[1, 2, 3])), []);
+        let (_, hosts) = roster.current();
+        let wanted = [0, 1, 2].map(|host| hosts.shards.as_ref().unwrap().want(host, 3).is_some());
+        assert_eq!(wanted, [true, false, true]);
+        roster.update(&ring(&[1, 2]), &[]);
+        assert_eq!(roster.current().1.shards.as_ref().unwrap().offers.len(), 3);
     }
 
     #[test]

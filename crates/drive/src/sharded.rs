@@ -1,11 +1,12 @@
 //! Which shard of which host an operation goes to, on hosts that have shards (ScyllaDB).
 //!
-//! In: what the hosts offer, the table's tablets as they were at the start, and the key of an
+//! In: what the hosts offer, the tables' tablets as they were at the start, and the key of an
 //! operation. Out: a host and a shard, and the worker's connection to it. A table in tablets is
 //! routed by these, any other by the ring and the host's sharding. What an answer tells of a tablet
 //! holds from then on. Each worker has all of this for itself. Cost: murmur3 of the key, and a
-//! binary search over the tablets or a multiplication. Limits: one table; hosts that join while a
-//! load is driven are driven without regard to their shards.
+//! binary search over the tablets or a multiplication. Hosts that join are asked
+//! for their shards before they are driven. Limits: tables of several keyspaces
+//! are taken to lie on the ring as the first one's does.
 
 use crate::connection::{Connection, State};
 use crate::roster::Hosts;
@@ -26,8 +27,8 @@ pub struct Shards {
     pub offers: Vec<Option<Offer>>,
     /// By host: its id.
     pub host_ids: Vec<[u8; 16]>,
-    /// Of the table that is driven; empty when it lies in none.
-    pub tablets: TabletMap,
+    /// By the plan's tables, of those that are known to lie in tablets.
+    pub tablets: Vec<TabletMap>,
 }
 
 /// The operations that went to a shard.
@@ -116,10 +117,10 @@ pub(crate) struct ShardRouter {
     ring: Option<Router>,
     hosts: Vec<Host>,
     ids: Vec<[u8; 16]>,
-    /// As they were told.
-    told: TabletMap,
+    /// By table, as they were told.
+    told: Vec<TabletMap>,
     /// The same by indices of hosts.
-    tablets: TabletMap<(u16, u16)>,
+    tablets: Vec<TabletMap<(u16, u16)>>,
     turn: usize,
 }
 
@@ -130,7 +131,7 @@ impl ShardRouter {
             hosts: Vec::new(),
             ids: Vec::new(),
             told: shards.tablets.clone(),
-            tablets: TabletMap::default(),
+            tablets: Vec::new(),
             turn: worker,
         };
         router.follow(shards, hosts);
@@ -152,7 +153,8 @@ impl ShardRouter {
             None => shards.host_ids.clone(),
         };
         self.ring = hosts.ring.clone().map(|ring| Router::new(ring, self.turn));
-        self.tablets = self.told.with(|replica| self.place_of(replica));
+        let placed = |map: &TabletMap| map.with(|replica| self.place_of(replica));
+        self.tablets = self.told.iter().map(placed).collect();
     }
 
     fn place_of(&self, (id, shard): &Replica) -> Option<(u16, u16)> {
@@ -162,18 +164,28 @@ impl ShardRouter {
         known.then_some((host as u16, *shard))
     }
 
-    /// An answer has told of a tablet.
-    pub(crate) fn learn(&mut self, tablet: Tablet) {
-        self.tablets.learn(tablet.with(|replica| self.place_of(replica)));
-        self.told.learn(tablet);
+    /// An answer has told of a tablet of the plan's table of this index.
+    pub(crate) fn learn(&mut self, table: usize, tablet: Tablet) {
+        if self.told.len() <= table {
+            self.told.resize_with(table + 1, TabletMap::default);
+            self.tablets.resize_with(table + 1, TabletMap::default);
+        }
+        let placed = tablet.with(|replica| self.place_of(replica));
+        self.tablets[table].learn(placed);
+        self.told[table].learn(tablet);
     }
 
-    /// The host and shard to ask for `key`, of the hosts that are `up`; None when none that holds
-    /// it is.
+    /// The host and shard to ask for `key` of a table, of the hosts that are `up`; None when none
+    /// that holds it is.
     #[inline]
-    pub(crate) fn place(&mut self, key: &[u8], up: impl Fn(u16) -> bool) -> Option<(u16, u16)> {
+    pub(crate) fn place(
+        &mut self,
+        table: usize,
+        key: &[u8],
+        up: impl Fn(u16) -> bool,
+    ) -> Option<(u16, u16)> {
         let token = murmur3::token(key);
-        if let Some(tablet) = self.tablets.of(token) {
+        if let Some(tablet) = self.tablets.get(table).and_then(|map| map.of(token)) {
             let replicas = tablet.replicas.iter().filter(|(host, _)| up(*host));
             let count = replicas.clone().count();
             if count > 0 {
@@ -287,18 +299,22 @@ mod tests {
         let shards = Shards {
             offers: vec![Some(offer(4))],
             host_ids: vec![id],
-            tablets: TabletMap::of_all(all),
+            tablets: vec![TabletMap::of_all(all)],
         };
         let mut router = ShardRouter::new(&shards, &hosts(1), 0);
-        assert_eq!(router.place(b"key", |_| true), Some((0, 3)));
+        assert_eq!(router.place(0, b"key", |_| true), Some((0, 3)));
         let moved = |replicas| Tablet { first: token - 1, last: token, replicas };
-        router.learn(moved(vec![(id, 1)]));
-        assert_eq!(router.place(b"key", |_| true), Some((0, 1)));
+        router.learn(0, moved(vec![(id, 1)]));
+        assert_eq!(router.place(0, b"key", |_| true), Some((0, 1)));
         // Nonsense leads back to the sharding.
         let by_token = offer(4).sharding.shard_of(token);
         for replicas in [vec![(id, 4)], vec![([1; 16], 0)], vec![]] {
-            router.learn(moved(replicas));
-            assert_eq!(router.place(b"key", |_| true), Some((0, by_token)));
+            router.learn(0, moved(replicas));
+            assert_eq!(router.place(0, b"key", |_| true), Some((0, by_token)));
         }
+        // Another table's lie elsewhere.
+        router.learn(2, moved(vec![(id, 2)]));
+        let places = [0, 1, 2, 3].map(|table| router.place(table, b"key", |_| true));
+        assert_eq!(places, [by_token, by_token, 2, by_token].map(|shard| Some((0, shard))));
     }
 }

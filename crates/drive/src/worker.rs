@@ -47,6 +47,8 @@ pub(crate) struct Worker<R: Ring, W: Witness> {
     /// Host by host, equally many to each.
     pub(crate) connections: Vec<Connection>,
     pub(crate) connections_per_host: u16,
+    /// Of its first connection to a host, among those of all workers.
+    pub(crate) first_place: usize,
     /// By host: how many of its connections are ready.
     pub(crate) ready_per_host: Vec<u16>,
     pub(crate) route: Route,
@@ -102,6 +104,7 @@ pub(crate) struct Parts<W: Witness> {
     /// Workers on its database.
     pub(crate) peers: usize,
     pub(crate) connections_per_host: u16,
+    pub(crate) first_place: usize,
     pub(crate) route: Route,
     pub(crate) generation: u64,
     pub(crate) roster: Arc<Roster>,
@@ -119,6 +122,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             operations: parts.operations,
             dirty: Vec::with_capacity(connections.len()),
             connections_per_host: parts.connections_per_host,
+            first_place: parts.first_place,
             ready_per_host: ready_per_host(&connections, parts.connections_per_host),
             route: parts.route,
             generation: parts.generation,
@@ -308,10 +312,14 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     /// to that one, or none that takes it.
     #[inline(never)]
     fn send_to_shard(&mut self, index: u32, any: u16, key_size: usize) {
-        let measured = self.operations.slots.get(index).measured;
+        let slot = self.operations.slots.get(index);
+        let (measured, draw) = (slot.measured, &slot.draw);
+        let step =
+            &self.setup.operations[usize::from(draw.operation)].steps[usize::from(slot.step)];
+        let table = self.setup.encoder.table_of(step.statement(draw));
         let ready = &self.ready_per_host;
         let Route::Shards(router) = &mut self.route else { return };
-        let place = router.place(&self.key[..key_size], |host| {
+        let place = router.place(table, &self.key[..key_size], |host| {
             ready.get(usize::from(host)).is_some_and(|&ready| ready > 0)
         });
         let own = place.and_then(|place| router.connection(place));

@@ -146,10 +146,10 @@ fn hosts_that_join_and_leave_in_mid_run_get_and_lose_their_part() {
             let pause = || std::thread::sleep(std::time::Duration::from_millis(600));
             pause();
             let at_join = executes(&hosts);
-            let change = roster.update(&shared_by(&[first, second, third]));
+            let change = roster.update(&shared_by(&[first, second, third]), &[]);
             assert_eq!((change.joined, change.left), (vec![third.local_addr()], vec![]));
             pause();
-            let change = roster.update(&shared_by(&[third, second]));
+            let change = roster.update(&shared_by(&[third, second]), &[]);
             assert_eq!((change.joined, change.left), (vec![], vec![first.local_addr()]));
             // What is in flight then is still answered.
             std::thread::sleep(std::time::Duration::from_millis(200));
@@ -188,7 +188,7 @@ fn a_host_that_is_alone_is_joined_by_another_and_leaves_in_its_favour() {
         scope.spawn(|| {
             for ring in [shared_by(&[&hosts[0], &hosts[1]]), shared_by(&[&hosts[1]])] {
                 std::thread::sleep(std::time::Duration::from_millis(400));
-                assert!(!roster.update(&ring).is_none());
+                assert!(!roster.update(&ring, &[]).is_none());
             }
         });
         let (driven, ..) = run(&drive, vec![Unwitnessed; 2]);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use target::{Config, Handle, Scylla, Server, Storage};
 use units::Nanos;
 use wire::cql::{Consistency, HEADER_SIZE, Header, Opcode, put};
+use wire::routing::{HostInfo, Ring};
 use wire::shards::Sharding;
 
 const SHARDS: u16 = 4;
@@ -35,7 +36,7 @@ fn prepare(target: &Handle, replication: &str) -> (Arc<Encoder>, Shards) {
     control.query(&drive::create_table(&plan, &table())).unwrap();
     let texts = drive::statement_texts(&plan, &table());
     let ids: Vec<_> = texts.iter().map(|text| control.prepare(text).unwrap().id).collect();
-    let offering = Offering::of(&mut [control], &table()).unwrap();
+    let offering = Offering::of(&mut [control], &[table()]).unwrap();
     assert_eq!(offering.unread, [""; 0]);
     let encoder = Encoder::new(plan, &table(), &ids, Consistency::LocalOne);
     (Arc::new(encoder), offering.shards.unwrap())
@@ -54,6 +55,10 @@ fn counted(target: &Handle) -> Vec<(i64, i64)> {
     let number =
         |cell: &Option<Vec<u8>>| i64::from_be_bytes(cell.as_deref().unwrap().try_into().unwrap());
     rows.iter().map(|row| (number(&row[1]), number(&row[2]))).collect()
+}
+
+fn requests(target: &Handle) -> i64 {
+    counted(target).iter().map(|(requests, _)| requests).sum()
 }
 
 fn misrouted(target: &Handle) -> i64 {
@@ -105,6 +110,42 @@ fn tablets_that_are_not_known_or_move_are_learnt_from_answers() {
 }
 
 #[test]
+fn a_host_that_joins_is_driven_by_its_shards() {
+    let targets = [serve(None), serve(None)];
+    let (encoder, shards) = prepare(&targets[0], SIMPLE);
+    prepare(&targets[1], SIMPLE);
+    let (first, second) = (targets[0].local_addr(), targets[1].local_addr());
+    let load = closed(16, Amount::Duration(Nanos::from_millis(1500)));
+    let drive = sharded(&targets[0], &encoder, shards, load);
+    let roster = drive.databases[0].clone();
+    let joining = std::thread::spawn(move || {
+        std::thread::sleep(Nanos::from_millis(300).to_duration());
+        let of = |(i, address)| HostInfo {
+            address,
+            datacenter: "datacenter1".to_owned(),
+            rack: "rack1".to_owned(),
+            host_id: [i; 16],
+            up: true,
+        };
+        let hosts = [(1, first), (2, second)].map(of).to_vec();
+        let ring = Ring::new(hosts, vec![(0, vec![0]), (i64::MAX, vec![1])]);
+        assert_eq!(roster.unmet(&ring), [second]);
+        let offer = control(second).offer().unwrap().unwrap().unwrap();
+        assert_eq!(roster.update(&ring, &[(second, offer)]).joined, [second]);
+    });
+    let (driven, ..) = run(&drive, vec![Unwitnessed; 2]);
+    joining.join().unwrap();
+    let (requests, misrouted) = (requests(&targets[1]), misrouted(&targets[1]));
+    assert!(requests > ok(&driven) as i64 / 10, "{requests} of {}", ok(&driven));
+    // Only while its connections came one by one, and until it had the statements.
+    assert!(misrouted < requests / 10, "{misrouted} of {requests}");
+    let said: u64 = driven.shards.iter().filter(|s| s.host == second).map(|s| s.requests).sum();
+    let shards = driven.shards.iter().filter(|load| load.host == second).count();
+    assert!((said as i64 - requests).abs() < requests / 10, "{said} of {requests}");
+    assert_eq!(shards, usize::from(SHARDS));
+}
+
+#[test]
 fn without_a_port_that_chooses_the_host_chooses() {
     let closed_port = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -116,13 +157,12 @@ fn without_a_port_that_chooses_the_host_chooses() {
     for port in [Some(closed_port), Some(target.local_addr().port()), None] {
         let mut shards = shards.clone();
         shards.offers.iter_mut().flatten().for_each(|offer| offer.port = port);
-        let before: i64 = counted(&target).iter().map(|(requests, _)| requests).sum();
+        let before = requests(&target);
         let mut drive = sharded(&target, &encoder, shards, closed(32, Amount::Ops(20_000)));
         drive.cpus.truncate(1);
         let (driven, ..) = run(&drive, vec![Unwitnessed; 1]);
         assert_eq!(ok(&driven), 20_000);
-        let after: i64 = counted(&target).iter().map(|(requests, _)| requests).sum();
-        assert_eq!(after - before, 20_000);
+        assert_eq!(requests(&target) - before, 20_000);
         let astray: u64 = driven.shards.iter().map(|load| load.astray).sum();
         // The host gives each connection the shard with the fewest, so that most are covered.
         assert!(astray < 15_000, "{port:?}: {astray}");
@@ -147,7 +187,7 @@ fn connections_that_are_told_are_shared_out_over_the_shards() {
 fn a_host_without_shards_says_so() {
     let target = rig::serve(Storage::Null);
     let mut hosts = [Control::connect(target.local_addr(), rig::SECOND).unwrap()];
-    let offering = Offering::of(&mut hosts, &table()).unwrap();
+    let offering = Offering::of(&mut hosts, &[table()]).unwrap();
     assert!(offering.shards.is_none() && offering.unread.is_empty());
 }
 
@@ -189,7 +229,7 @@ fn what_makes_no_sense_is_told_and_not_routed_by() {
             ("SCYLLA_SHARDING_IGNORE_MSB", &["12"]),
         ]);
         let mut hosts = [Control::connect(address, rig::SECOND).unwrap()];
-        let offering = Offering::of(&mut hosts, &table()).unwrap();
+        let offering = Offering::of(&mut hosts, &[table()]).unwrap();
         assert!(offering.shards.is_none());
         let [told] = &offering.unread[..] else { panic!("{offering:?}") };
         assert!(told.contains(why), "{told}");

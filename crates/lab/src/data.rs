@@ -19,8 +19,8 @@ use crate::sharded;
 use crate::trial::{LoadChoice, Trial};
 use admin::{Admin, literal};
 use drive::{
-    Access, Control, Offering, PreparedId, Shards, create_keyspace, create_table, identifier,
-    statement_texts, types,
+    Access, Control, Offering, PreparedId, Shards, TableName, create_keyspace, create_table,
+    identifier, statement_texts, types,
 };
 use record::Caveat;
 use std::net::SocketAddr;
@@ -92,11 +92,18 @@ pub(crate) fn prepare(
     let mut controls = controls.collect::<Result<Vec<_>, _>>()?;
     prepared.ids = ids(trial, &mut controls)?;
     if target.databases() == 1 {
-        let offering = Offering::of(&mut controls, &trial.table)?;
+        let offering = Offering::of(&mut controls, &tables(trial))?;
         prepared.caveats.extend(sharded::unread(&offering));
         prepared.shards = offering.shards;
     }
     Ok(prepared)
+}
+
+/// What is driven, in the order of the plan's tables.
+fn tables(trial: &Trial) -> Vec<TableName> {
+    let Some(tables) = &trial.plan.tables else { return vec![trial.table.clone()] };
+    let names = tables.tables.iter().map(TableRows::stored_names);
+    names.map(|(keyspace, table)| TableName { keyspace, table }).collect()
 }
 
 /// So many rows of a plan in words, with their size before overhead and replication.

@@ -55,18 +55,7 @@ pub fn explain(trial: &Trial) -> String {
     if trial.repeat > 1 {
         line("repeat", format!("{} trials, seeds from {} on", trial.repeat, trial.seed));
     }
-    let workers = drive::workers(trial.client_cpus.len(), &trial.load.arrivals, trial.databases());
-    let connections = drive::connections(trial.connections, workers / trial.databases());
-    line(
-        "client",
-        format!(
-            "{workers} {} on cpus {}, {connections} connections, --wait {}, seed {}",
-            if workers == 1 { "worker" } else { "workers" },
-            trial.client_cpus,
-            if trial.wait == Wait::Spin { "spin" } else { "sleep" },
-            trial.seed
-        ),
-    );
+    line("client", client_in_words(trial));
     line(
         "limits",
         format!(
@@ -82,6 +71,22 @@ pub fn explain(trial: &Trial) -> String {
         },
     );
     text
+}
+
+fn client_in_words(trial: &Trial) -> String {
+    let workers = drive::workers(trial.client_cpus.len(), &trial.load.arrivals, trial.databases());
+    let connections = drive::connections(trial.connections, workers / trial.databases());
+    // How many shards there are is known once they are asked.
+    let by_shard =
+        trial.connections_by_shard && matches!(trial.target, TargetChoice::Running { .. });
+    format!(
+        "{workers} {} on cpus {}, {connections} connections{}, --wait {}, seed {}",
+        if workers == 1 { "worker" } else { "workers" },
+        trial.client_cpus,
+        if by_shard { " (of hosts with shards one to each shard, per worker)" } else { "" },
+        if trial.wait == Wait::Spin { "spin" } else { "sleep" },
+        trial.seed
+    )
 }
 
 fn in_words(operation: &Operation) -> String {

@@ -9,7 +9,7 @@
 //! Limits: with fixed hosts only they are followed. A host is driven once it can be connected to.
 
 use admin::{Admin, literal};
-use drive::{Access, Change, Control, Happening, Roster, TableName};
+use drive::{Access, Change, Control, ControlError, Happening, Roster, TableName};
 use record::Caveat;
 use record::events::EventKind;
 use std::net::SocketAddr;
@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use units::{CpuSet, Nanos, clock, cpus_of_current_thread, pin_current_thread};
 use wire::routing::Ring;
+use wire::shards::Offer;
 
 /// After a reason to look: what changes, changes in several steps.
 const SETTLE: Nanos = Nanos::from_secs(1);
@@ -129,6 +130,8 @@ pub(crate) fn shape(admin: &Admin, table: &TableName) -> Result<Shape, admin::Qu
 /// What a look has found.
 struct Read {
     ring: Ring,
+    /// What hosts that are new say of their shards.
+    met: Vec<(SocketAddr, Offer)>,
     shape: Shape,
     /// There are hosts that cannot be connected to, and that are not driven yet.
     coming: bool,
@@ -189,12 +192,16 @@ impl Watcher {
             return;
         }
         self.listen_at = now + LISTEN_PAUSE;
-        let config = &self.watched.config;
-        let access = Access { credentials: config.credentials.clone(), tls: config.tls.clone() };
+        let access = self.access();
         self.ear = self.hosts.addresses().into_iter().find_map(|host| {
             let mut ear = Control::connect_unless(host, PATIENCE, &access, &self.over).ok()?;
             ear.listen().ok().map(|()| ear)
         });
+    }
+
+    fn access(&self) -> Access {
+        let config = &self.watched.config;
+        Access { credentials: config.credentials.clone(), tls: config.tls.clone() }
     }
 
     fn heard(&mut self, happening: Happening) {
@@ -238,10 +245,10 @@ impl Watcher {
         }
         let mut waits = false;
         let changed = match read {
-            Ok(Read { ring, shape, coming }) => {
+            Ok(Read { ring, met, shape, coming }) => {
                 self.unread = false;
                 waits = coming;
-                self.compare(&ring, shape)
+                self.compare(&ring, &met, shape)
             }
             Err(why) => {
                 if !std::mem::replace(&mut self.unread, true) {
@@ -266,15 +273,29 @@ impl Watcher {
         let admin = Admin::connect_unless(&config, &self.over).map_err(|e| e.to_string())?;
         let all = admin.ring(&self.watched.table.keyspace).map_err(|e| e.to_string())?;
         let near = all.only(|host| host.datacenter == admin.datacenter());
-        let ring = near.only(|host| host.up || known.contains(&host.address));
+        let mut ring = near.only(|host| host.up || known.contains(&host.address));
+        let mut met = Vec::new();
+        for host in self.hosts.unmet(&ring) {
+            match self.ask(host) {
+                Ok(offer) => met.extend(offer.map(|offer| (host, offer))),
+                Err(_) => ring = ring.only(|other| other.address != host),
+            }
+        }
         let coming = ring.hosts.len() < near.hosts.len();
         let shape = shape(&admin, &self.watched.table).map_err(|e| e.to_string())?;
-        Ok(Read { ring, shape, coming })
+        Ok(Read { ring, met, shape, coming })
+    }
+
+    /// What a host says of its shards; None of one that has none, or says what makes no sense.
+    fn ask(&self, host: SocketAddr) -> Result<Option<Offer>, ControlError> {
+        let access = self.access();
+        let mut control = Control::connect_unless(host, PATIENCE, &access, &self.over)?;
+        Ok(control.offer()?.unwrap_or_default())
     }
 
     /// Makes what was read that of the workers; whether it is other than before.
-    fn compare(&mut self, ring: &Ring, shape: Shape) -> bool {
-        let change = self.hosts.update(ring);
+    fn compare(&mut self, ring: &Ring, met: &[(SocketAddr, Offer)], shape: Shape) -> bool {
+        let change = self.hosts.update(ring, met);
         if !change.is_none() {
             self.tell(EventKind::Ring, ring_text(&change));
         }

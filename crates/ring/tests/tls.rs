@@ -204,6 +204,25 @@ fn who_may_not_be_trusted_is_not() {
 }
 
 #[test]
+fn an_authority_may_be_a_server_where_it_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = |name: &'static str| Authority::serving(dir.path(), name, &["127.0.0.1"]);
+    let ((own, key), (other, _)) = (of("own"), of("other"));
+    let server = ServerFiles { identity: identity((own.clone(), key)), client_ca: None };
+    let elsewhere = ClientFiles { name: Some("db.example".into()), ..trusting(&own) };
+    for engine in engines() {
+        let echo = echo(engine, &server);
+        let ask =
+            |files: &ClientFiles| talk(engine, &Client::new(files).unwrap(), echo.address, b"x");
+        let trusted = ask(&trusting(&own));
+        assert!(matches!(&trusted, Talk::Echoed(came) if came == b"x"), "{engine} {trusted:?}");
+        assert_eq!(ask(&trusting(&other)).failure(), Failure::Authority, "{engine}");
+        let name = ask(&elsewhere).failure();
+        assert!(matches!(name, Failure::Name { .. }), "{engine} {name:?}");
+    }
+}
+
+#[test]
 fn a_certificate_that_is_demanded_is_shown_or_the_reason_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let (authority, other) =

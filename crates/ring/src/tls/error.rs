@@ -61,6 +61,13 @@ pub enum Failure {
     /// The certificate is too new, or this host's clock is wrong.
     #[error("its certificate is not valid yet: correct this host's clock, or wait")]
     NotYetValid,
+    /// What it shows is a certificate to sign others with, and none that was named.
+    #[error(
+        "its certificate is an authority's own (CA:TRUE), and none that is trusted here as the \
+         server's: --tls-ca FILE with this very certificate trusts it, or give the server one that \
+         the authority has signed"
+    )]
+    Authority,
     /// The certificate is no good for another reason.
     #[error("its certificate cannot be used: {0}; give the server another one")]
     Certificate(String),

@@ -4,9 +4,9 @@ use super::error::TlsError;
 use super::files::{ClientFiles, Identity, ServerFiles};
 use super::secured::Secured;
 use super::session::Session;
-use super::verify::Anybody;
+use super::verify::{Anybody, Named};
 use crate::{BufferSizes, Ring};
-use rustls::client::Resumption;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring as provider};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -56,7 +56,10 @@ impl Client {
             .with_safe_default_protocol_versions()
             .map_err(|e| TlsError::Setup(e.to_string()))?;
         let builder = match files.verify {
-            true => builder.with_root_certificates(roots(files.ca.as_deref())?),
+            true => {
+                let verifier = Arc::new(server_verifier(files.ca.as_deref(), provider)?);
+                builder.dangerous().with_custom_certificate_verifier(verifier)
+            }
             false => {
                 let anybody = Arc::new(Anybody::new(&provider));
                 builder.dangerous().with_custom_certificate_verifier(anybody)
@@ -147,6 +150,18 @@ impl Server {
         let server = self.clone();
         Secured::new(ring, sizes, Box::new(move |_| server.session()))
     }
+}
+
+/// Trusts the authorities of a file and what they have signed; without a file, what those of this
+/// host have signed.
+fn server_verifier(path: Option<&Path>, provider: Arc<CryptoProvider>) -> Result<Named, TlsError> {
+    let authorities = path.map_or(Ok(Vec::new()), |path| certificates(AUTHORITIES, path))?;
+    let signed = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(path)?), provider);
+    let signed = signed.build().map_err(|e| {
+        let path = path.map(Path::to_owned).or_else(system_roots).unwrap_or_default();
+        TlsError::Roots { path, reason: e.to_string() }
+    })?;
+    Ok(Named::new(signed, authorities))
 }
 
 fn client_verifier(

@@ -1,6 +1,7 @@
 //! One connection's TLS, without its socket: bytes of the wire on one side, plaintext on the other.
 
 use super::error::Failure;
+use super::verify::is_authority;
 use rustls::{AlertDescription, CertificateError, Connection, Error};
 use std::io::{BufRead, Write};
 
@@ -142,6 +143,7 @@ fn of_certificate(error: &CertificateError) -> Failure {
             };
             Failure::Name { expected, presented }
         }
+        error if is_authority(error) => Failure::Authority,
         other => Failure::Certificate(other.to_string()),
     }
 }

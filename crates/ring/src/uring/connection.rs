@@ -1,8 +1,8 @@
 //! One connection of the io_uring engine.
 
-use super::pool::BYTES;
+use super::arrivals::Arrivals;
 use crate::BufferSizes;
-use crate::buffer::{ReceiveBuffer, SendBuffer};
+use crate::buffer::SendBuffer;
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt;
 use std::io;
@@ -24,19 +24,15 @@ pub(super) struct Connection {
     pub(super) closing: bool,
     /// Requests with the kernel, or on their way to it.
     pub(super) pending: u32,
-    /// The last turn in which its owner was told that bytes had come.
-    pub(super) turn: u64,
     pub(super) filling: SendBuffer,
     pub(super) flying: SendBuffer,
     /// Bytes of `flying` that the kernel has taken.
     pub(super) taken: usize,
-    pub(super) receive: ReceiveBuffer,
+    pub(super) arrivals: Arrivals,
 }
 
 impl Connection {
     pub(super) fn new(socket: OwnedFd, connecting: bool, sizes: BufferSizes) -> Self {
-        // Who asks for as much is not to see it grow: behind a torn frame all may come that can.
-        let receive = sizes.receive + if sizes.receive < BYTES { 0 } else { BYTES };
         Self {
             socket,
             connecting,
@@ -47,11 +43,10 @@ impl Connection {
             told: false,
             closing: false,
             pending: 0,
-            turn: 0,
             filling: SendBuffer::new(sizes.send),
             flying: SendBuffer::new(sizes.send),
             taken: 0,
-            receive: ReceiveBuffer::new(receive, sizes.receive_max),
+            arrivals: Arrivals::new(sizes),
         }
     }
 

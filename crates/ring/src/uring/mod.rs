@@ -1,7 +1,7 @@
 //! An engine over io_uring: one system call a turn sends, receives and waits.
 //!
-//! Receives stay armed (multishot) and take buffers from a [`pool::Pool`]; what has arrived is
-//! copied behind what the connection still holds, so that frames are contiguous. Sends do not wait
+//! Receives stay armed (multishot) and take buffers from a [`pool::Pool`]; what has arrived is read
+//! there, see [`arrivals`]. Sends do not wait
 //! for room in the socket: they are done when the call that submits them returns, and one that
 //! finds no room polls for it. So a wait asks for as many completions as there are sends, and one
 //! more. Task work is deferred to our own calls (`DEFER_TASKRUN`, Linux 6.1), so that a poll
@@ -12,6 +12,7 @@
 
 #![allow(unsafe_code)]
 
+mod arrivals;
 mod connection;
 mod pool;
 mod requests;
@@ -83,8 +84,8 @@ pub struct Uring {
     flush_waits: bool,
     /// Kept for its memory.
     completions: Vec<cqueue::Entry>,
-    /// Counts waits.
-    turn: u64,
+    /// Connections that were lent buffers in the last turn.
+    lent: Vec<ConnectionId>,
     /// Connections that may hold more than they are allowed to.
     full: Vec<ConnectionId>,
     /// Connections resumed with bytes that came while they were paused.
@@ -120,7 +121,7 @@ impl Uring {
             at_once: 0,
             flush_waits: false,
             completions: Vec::with_capacity(COMPLETIONS_ROOM),
-            turn: 0,
+            lent: Vec::new(),
             full: Vec::new(),
             resumed: Vec::new(),
             sharing: Sharing::default(),
@@ -194,8 +195,19 @@ impl Uring {
 
     /// What is due without asking the kernel.
     fn before_waiting(&mut self, events: &mut Vec<Event>) {
+        while let Some(id) = self.lent.pop() {
+            let Some(Some(connection)) = self.connections.get_mut(id.index()) else { continue };
+            match connection.arrivals.settle(&mut self.pool) {
+                true if connection.paused => connection.held = true,
+                true => events.push(Event::Received { connection: id, at: clock::now() }),
+                false => {}
+            }
+            if connection.arrivals.is_full() {
+                self.full.push(id);
+            }
+        }
         while let Some(id) = self.full.pop() {
-            if self.get(id).is_some_and(|connection| connection.receive.is_full()) {
+            if self.get(id).is_some_and(|connection| connection.arrivals.is_full()) {
                 let text = "a frame is longer than the receive buffer may grow";
                 self.tell_closed(id, Some(io::Error::other(text)), events);
             }
@@ -314,23 +326,20 @@ impl Uring {
             connection.pending -= 1;
         }
         let over = connection.closing || connection.told;
-        self.pool.take(done, |arrived| {
-            if !over {
-                connection.receive.push(arrived);
+        match self.pool.take(done) {
+            Some(arrived) if over => self.pool.give_back(arrived),
+            Some(arrived) => {
+                let first = connection.arrivals.push(arrived, &mut self.pool);
+                self.lent.extend(first.then_some(id));
             }
-        });
+            None => {}
+        }
         if over {
             return;
         }
         match done.result() {
             1.. if connection.paused => connection.held = true,
-            1.. => {
-                // Its owner sees all that has come in a turn at once.
-                if connection.turn != self.turn {
-                    connection.turn = self.turn;
-                    events.push(Event::Received { connection: id, at });
-                }
-            }
+            1.. => events.push(Event::Received { connection: id, at }),
             0 => self.tell_closed(id, None, events),
             negative => match -negative {
                 // Out of buffers, which are back by now; paused; or interrupted.
@@ -340,7 +349,7 @@ impl Uring {
                 }
             },
         }
-        if self.get(id).is_some_and(|connection| connection.receive.is_full()) {
+        if self.get(id).is_some_and(|connection| connection.arrivals.is_full()) {
             self.full.push(id);
         }
         self.receive_from(id);
@@ -461,6 +470,7 @@ impl Ring for Uring {
             self.sharing.closed();
         }
         let Some(Some(connection)) = self.connections.get_mut(id.index()) else { return };
+        connection.arrivals.clear(&mut self.pool);
         if connection.pending > 0 {
             // Ends an armed receive. A socket that is not connected has nothing to shut down.
             let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Both);
@@ -504,15 +514,15 @@ impl Ring for Uring {
     #[inline]
     fn received(&self, id: ConnectionId) -> &[u8] {
         match self.connections.get(id.index()) {
-            Some(Some(c)) if !c.closing => c.receive.received(),
+            Some(Some(c)) if !c.closing => c.arrivals.received(&self.pool),
             _ => &[],
         }
     }
 
     #[inline]
     fn consume(&mut self, id: ConnectionId, size: usize) {
-        if let Some(connection) = self.get(id) {
-            connection.receive.consume(size);
+        if let Some(Some(c)) = self.connections.get_mut(id.index()) {
+            c.arrivals.consume(size, &mut self.pool);
         }
     }
 
@@ -535,7 +545,6 @@ impl Ring for Uring {
         let before = events.len();
         self.before_waiting(events);
         self.enter(until, events.len() == before)?;
-        self.turn += 1;
         let mut completions = std::mem::take(&mut self.completions);
         completions.extend(self.uring.completion());
         if !completions.is_empty() {

@@ -25,6 +25,18 @@ impl<'a> Authority<'a> {
         Self { dir, name, issuer: Issuer::new(params, key) }
     }
 
+    /// One that serves with its own certificate, as `openssl req -x509` makes them; the files of
+    /// the certificate and its key.
+    pub(crate) fn serving(dir: &Path, name: &str, subjects: &[&str]) -> (PathBuf, PathBuf) {
+        let key = KeyPair::generate().unwrap();
+        let mut params = Self::params(name, subjects);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let (cert, private) = (dir.join(format!("{name}.pem")), dir.join(format!("{name}.key")));
+        fs::write(&cert, params.self_signed(&key).unwrap().pem()).unwrap();
+        fs::write(&private, key.serialize_pem()).unwrap();
+        (cert, private)
+    }
+
     /// The file of its own certificate.
     pub(crate) fn pem(&self) -> PathBuf {
         self.dir.join(format!("{}.pem", self.name))
