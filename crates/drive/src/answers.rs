@@ -4,6 +4,7 @@ use crate::connection::{Connection, State};
 use crate::operations::Operations;
 use crate::outcome;
 use crate::roster::Roster;
+use crate::rows::{Answer, RowScratch};
 use crate::run::Setup;
 use crate::slots::Slot;
 use crate::streams::{Answered, Streams};
@@ -58,7 +59,7 @@ enum Pause {
 fn judge(
     setup: &Setup,
     roster: &Roster,
-    slot: &mut Slot,
+    (index, slot, rows): (u32, &mut Slot, &mut Option<RowScratch>),
     header: &Header,
     body: &[u8],
     key: &mut [u8],
@@ -68,11 +69,12 @@ fn judge(
         Ok(Reply::Error(ErrorCode::UNPREPARED)) => return None,
         // Whatever a user's statement answers.
         Ok(Reply::Void) if encoder.has_tables() => Outcome::Ok,
-        Ok(Reply::Rows { count, .. }) if encoder.has_tables() => {
+        Ok(Reply::Rows { count, cells_offset, column_count }) if encoder.has_tables() => {
             if encoder.reads(statement) {
                 slot.rows = count.try_into().unwrap_or(u32::MAX);
             }
-            Outcome::Ok
+            let answer = Answer { header, body, count, cells_offset, column_count };
+            take_rows(setup, (index, slot), &answer, rows)
         }
         Ok(Reply::Void) if encoder.reads(statement) => Outcome::Error,
         Ok(Reply::Void) => Outcome::Ok,
@@ -96,6 +98,23 @@ fn judge(
             Outcome::Error
         }
     })
+}
+
+/// Rows of a user's statement. A function of its own, because the loop needs all registers.
+#[inline(never)]
+fn take_rows(
+    setup: &Setup,
+    (index, slot): (u32, &mut Slot),
+    answer: &Answer<'_>,
+    rows: &mut Option<RowScratch>,
+) -> Outcome {
+    let Some(rows) = rows else { return Outcome::Ok };
+    let place = (usize::from(slot.statement), index);
+    let (outcome, partitions) = setup.encoder.take_rows(place, &slot.draw, answer, rows);
+    if let Some(partitions) = partitions {
+        slot.draw.scan_length = partitions;
+    }
+    outcome
 }
 
 /// Whether an answer says that a statement is prepared under the id that is used. If not, the
@@ -171,7 +190,8 @@ impl<W: Witness> Taker<'_, W> {
                     if header.flags & flags::CUSTOM_PAYLOAD != 0 {
                         operations.hear(slot, &header, body);
                     }
-                    let asked = operations.slots.get_mut(slot);
+                    let Operations { slots, rows, .. } = &mut *operations;
+                    let asked = (slot, slots.get_mut(slot), rows);
                     match judge(setup, roster, asked, &header, body, key) {
                         Some(outcome) => operations.attempted(slot, at, outcome),
                         None => break Pause::Unprepared(slot),

@@ -6,11 +6,13 @@
 //! everything, an update names the fields that it sets, an insert names all. Those over blobs and
 //! counters are cassandra-stress's.
 
-use crate::rows::{RowScratch, RowStatements, Unsendable};
+use crate::rows::{Answer, RowScratch, RowStatements, Unsendable};
+use crate::scans::token_ranges;
+use record::Outcome;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use wire::cql::request::PreparedRef;
-use wire::cql::response::Prepared;
+use wire::cql::response::{Metadata, Prepared};
 use wire::cql::{Consistency, ExecuteTemplate, FrameWriter, Protocol};
 use workload::{
     Action, Blobs, Cells, Counters, Draw, Plan, Random, Statement, TableStatement, Touch,
@@ -177,12 +179,21 @@ pub struct PreparedId {
     pub metadata_id: Vec<u8>,
     /// What its values are for, by the names that the server gives them: columns, mostly.
     pub values: Vec<String>,
+    /// What its rows hold, by the names that the server gives it.
+    pub columns: Vec<String>,
 }
 
 impl From<Prepared> for PreparedId {
     fn from(prepared: Prepared) -> Self {
-        let values = prepared.values.columns.into_iter().map(|column| column.name).collect();
-        Self { id: prepared.id, metadata_id: prepared.metadata_id, values }
+        let names = |metadata: Metadata| {
+            metadata.columns.into_iter().map(|column| column.name).collect::<Vec<_>>()
+        };
+        Self {
+            id: prepared.id,
+            metadata_id: prepared.metadata_id,
+            values: names(prepared.values),
+            columns: names(prepared.rows),
+        }
     }
 }
 
@@ -193,6 +204,8 @@ pub struct Encoder {
     statements: Vec<Executable>,
     /// Of a plan over tables; it writes the frames then.
     rows: Option<RowStatements>,
+    /// What statements over ranges of tokens read.
+    ranges: Arc<[(i64, i64)]>,
     frame_size_max: usize,
     protocol: Protocol,
 }
@@ -261,8 +274,8 @@ impl Encoder {
         levels: impl Into<Levels>,
     ) -> Self {
         let bare = |id: &Vec<u8>| {
-            let (id, metadata_id, values) = (id.clone(), Vec::new(), Vec::new());
-            PreparedId { id, metadata_id, values }
+            let (metadata_id, values, columns) = (Vec::new(), Vec::new(), Vec::new());
+            PreparedId { id: id.clone(), metadata_id, values, columns }
         };
         let ids: Vec<_> = ids.iter().map(bare).collect();
         Self::speaking(Protocol::default(), plan, table, &ids, levels)
@@ -315,7 +328,7 @@ impl Encoder {
         let rows = plan.tables.as_ref().map(|tables| {
             let level = |statement: &TableStatement| match statement.touch {
                 Touch::Write(_) => levels.write,
-                Touch::Ask { .. } => levels.read,
+                _ => levels.read,
             };
             RowStatements::new(tables, protocol.version(), ids, level)
         });
@@ -323,7 +336,20 @@ impl Encoder {
             Some(rows) => rows.frame_size_max(),
             None => sizes.max().unwrap_or(0),
         };
-        Self { frame_size_max, statements, rows, plan, protocol }
+        let ranges = token_ranges(Vec::new());
+        Self { frame_size_max, statements, rows, ranges, plan, protocol }
+    }
+
+    /// The same, over a ring with these ranges of tokens; without them they are all in one.
+    #[must_use]
+    pub fn over(self, ranges: &Arc<[(i64, i64)]>) -> Self {
+        Self { ranges: ranges.clone(), ..self }
+    }
+
+    /// Ranges of tokens of the ring.
+    #[must_use]
+    pub fn ranges(&self) -> &Arc<[(i64, i64)]> {
+        &self.ranges
     }
 
     /// No frame of this encoder is longer, in bytes.
@@ -412,7 +438,7 @@ impl Encoder {
         &self,
         statement: usize,
         draw: &Draw,
-        into: (i16, &mut RowScratch, &mut [u8]),
+        into: (u32, i16, &mut RowScratch, &mut [u8]),
     ) -> Result<(usize, u32), Unsendable> {
         match (&self.rows, &self.plan.tables) {
             (Some(rows), Some(tables)) => rows.encode(&self.plan, tables, statement, draw, into),
@@ -425,6 +451,23 @@ impl Encoder {
     pub(crate) fn table_of(&self, statement: usize) -> usize {
         let tables = self.plan.tables.as_ref();
         tables.map_or(0, |tables| tables.statements[statement].table)
+    }
+
+    /// Takes the rows that a statement of a plan over tables has answered, for the operation in a
+    /// slot; returns its outcome, and the partitions that they are of where those are counted.
+    pub(crate) fn take_rows(
+        &self,
+        place: (usize, u32),
+        draw: &Draw,
+        answer: &Answer<'_>,
+        scratch: &mut RowScratch,
+    ) -> (Outcome, Option<u32>) {
+        match (&self.rows, &self.plan.tables) {
+            (Some(rows), Some(tables)) => {
+                rows.take((&self.plan, tables), place, draw, answer, scratch)
+            }
+            _ => (Outcome::Ok, None),
+        }
     }
 
     /// Whether its statements are over tables: what they answer is theirs.

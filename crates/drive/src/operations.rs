@@ -3,6 +3,7 @@
 
 use crate::inserts::Inserts;
 use crate::outcome;
+use crate::rows::RowScratch;
 use crate::run::{Failure, Setup};
 use crate::slots::{Slot, Slots};
 use crate::source::Source;
@@ -35,6 +36,8 @@ pub(crate) struct Operations<W: Witness> {
     pub(crate) paused: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Tablets that answers have told of, not learnt yet, each with the plan's table.
     pub(crate) told: Vec<(usize, Tablet)>,
+    /// What rows are made in, of a plan over tables.
+    pub(crate) rows: Option<RowScratch>,
 }
 
 impl<W: Witness> Operations<W> {
@@ -45,9 +48,11 @@ impl<W: Witness> Operations<W> {
         tally: Tally,
         witness: W,
         inserts: Option<Inserts>,
+        rows: Option<RowScratch>,
         in_flight_max: usize,
     ) -> Self {
         Self {
+            rows,
             setup,
             source,
             slots: Slots::new(in_flight_max),
@@ -91,6 +96,10 @@ impl<W: Witness> Operations<W> {
             self.resend.push_back(index);
         } else if u32::from(slot.failures) < self.setup.retries && outcome::worth_a_retry(outcome) {
             slot.failures += 1;
+            if self.rows.is_some() {
+                // What the steps before have found may be why.
+                slot.step = 0;
+            }
             let attempts = self.setup.retries + 1;
             let random = (slot.draw.value_seed ^ at.0).wrapping_mul(SCATTER);
             let failures = u32::from(slot.failures);
@@ -108,6 +117,9 @@ impl<W: Witness> Operations<W> {
     pub(crate) fn finish(&mut self, index: u32, at: Nanos, outcome: Outcome) {
         let slot = *self.slots.get(index);
         self.conclude(&slot, at, outcome);
+        if let Some(rows) = &mut self.rows {
+            rows.over(&slot.draw);
+        }
         self.source.done(at, slot.connection);
         self.slots.remove(index);
     }

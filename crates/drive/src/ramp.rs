@@ -11,6 +11,7 @@ use crate::load::share;
 use crate::operations::Operations;
 use crate::roster::Hosts;
 use crate::router::Route;
+use crate::rows::RowScratch;
 use crate::run::{Drive, DriveError, Health, Setup};
 use crate::source::{Source, Window};
 use crate::tally::{Tally, Witness};
@@ -179,6 +180,7 @@ impl<W: Witness> Ramp<W> {
             Tally::new(worker, window, drive.intervals, end),
             witness,
             inserts.then(|| Inserts::new(first_new_key, peer, self.published)),
+            RowScratch::new(plan, drive.encoder.ranges(), (peer, peers)),
             in_flight_max,
         );
         let parts = Parts {
@@ -188,7 +190,6 @@ impl<W: Witness> Ramp<W> {
             window,
             horizon: self.horizon,
             samplers,
-            peers,
             connections_per_host,
             first_place,
             route: Route::to(&hosts, worker),

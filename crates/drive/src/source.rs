@@ -205,6 +205,15 @@ impl Source {
         }
     }
 
+    /// The client of the operation that [`Self::next`] told has nothing to do any more; of a
+    /// schedule its turn is.
+    pub(crate) fn retire(&mut self, due: &Due) {
+        match &mut self.kind {
+            Kind::Closed { ready, .. } => drop(ready.pop_front()),
+            Kind::Open { .. } => self.take(due),
+        }
+    }
+
     /// An operation is over: in a closed loop its client is ready for the next one.
     #[inline]
     pub(crate) fn done(&mut self, at: Nanos, connection: u16) {

@@ -15,8 +15,8 @@ use crate::links::{Links, NOBODY};
 use crate::operations::Operations;
 use crate::roster::Roster;
 use crate::router::Route;
-use crate::rows::RowScratch;
 use crate::run::{Health, Setup};
+use crate::scans::Start;
 use crate::slots::Slot;
 use crate::source::{Due, Window};
 use crate::tally::Witness;
@@ -66,8 +66,6 @@ pub(crate) struct Worker<R: Ring, W: Witness> {
     overdue: Vec<u32>,
     /// The text of the key at hand.
     pub(crate) key: Vec<u8>,
-    /// What rows are made in, of a plan over tables.
-    rows: Option<RowScratch>,
     /// Operations that have no frame.
     unsendable: Vec<u32>,
     /// As [`crate::Encoder::frame_size_max`].
@@ -101,8 +99,6 @@ pub(crate) struct Parts<W: Witness> {
     pub(crate) window: Window,
     pub(crate) horizon: Arc<Horizon>,
     pub(crate) samplers: (Sampler, Sampler),
-    /// Workers on its database.
-    pub(crate) peers: usize,
     pub(crate) connections_per_host: u16,
     pub(crate) first_place: usize,
     pub(crate) route: Route,
@@ -115,7 +111,6 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     pub(crate) fn new(setup: Arc<Setup>, ring: R, links: Links, parts: Parts<W>) -> Self {
         let (connections, owners) = links;
         let key = vec![0; setup.encoder.plan().key_room()];
-        let tables = setup.encoder.plan().tables.as_ref();
         let mut worker = Self {
             cpu: parts.cpu,
             ring,
@@ -135,7 +130,6 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             measured: parts.samplers.1,
             overdue: Vec::with_capacity(parts.in_flight_max),
             key,
-            rows: tables.map(|tables| RowScratch::new(tables, parts.peers)),
             unsendable: Vec::new(),
             frame_size_max: setup.encoder.frame_size_max(),
             turn: 0,
@@ -281,7 +275,17 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     #[inline]
     fn begin(&mut self, due: Due, connection: u16) -> bool {
         let sampler = if due.measured { &mut self.measured } else { &mut self.warm };
-        let Some(draw) = sampler.draw() else { return false };
+        let Some(mut draw) = sampler.draw() else { return false };
+        if let Some(rows) = &mut self.operations.rows {
+            match rows.begin(&mut draw) {
+                Start::Begun => {}
+                Start::Idle => {
+                    self.operations.source.retire(&due);
+                    return true;
+                }
+                Start::Through => return false,
+            }
+        }
         self.operations.source.take(&due);
         let slot = Slot::unsent(due.scheduled, draw, due.measured);
         let index = self.operations.slots.insert(slot);
@@ -383,7 +387,8 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     fn encode(&mut self, index: u32, connection_index: u16, key_size: usize) {
         let connection = &mut self.connections[usize::from(connection_index)];
         let Some(stream) = connection.streams.take(index) else { return };
-        let slot = self.operations.slots.get_mut(index);
+        let Operations { slots, rows, .. } = &mut self.operations;
+        let slot = slots.get_mut(index);
         let operation = &self.setup.operations[usize::from(slot.draw.operation)];
         let statement = operation.steps[usize::from(slot.step)].statement(&slot.draw);
         slot.connection = connection_index;
@@ -396,10 +401,10 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         };
         let out = filling.space(self.frame_size_max);
         let key = &self.key[..key_size];
-        let size = match &mut self.rows {
+        let size = match rows {
             None => self.setup.encoder.encode(statement, &slot.draw, key, stream, out),
             Some(scratch) => {
-                let into = (stream, scratch, out);
+                let into = (index, stream, scratch, out);
                 match self.setup.encoder.encode_rows(statement, &slot.draw, into) {
                     Ok((size, rows)) => {
                         slot.rows = rows;

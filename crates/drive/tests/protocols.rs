@@ -188,8 +188,12 @@ fn what_the_target_does_not_speak_is_told_with_the_cure() {
     // The data plane too, when it comes to that.
     let plan = plan("c", &VERIFIED, 10, Some(10));
     let ids = vec![b"0123456789abcdef".to_vec(); plan.statements.len()];
-    let id =
-        |id: Vec<u8>| drive::PreparedId { id: id.clone(), metadata_id: id, values: Vec::new() };
+    let id = |id: Vec<u8>| drive::PreparedId {
+        id: id.clone(),
+        metadata_id: id,
+        values: Vec::new(),
+        columns: Vec::new(),
+    };
     let ids: Vec<_> = ids.into_iter().map(id).collect();
     let level = wire::cql::Consistency::One;
     let encoder = Arc::new(Encoder::speaking(v5, plan, &rig::table(), &ids, level));

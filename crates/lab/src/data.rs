@@ -20,7 +20,7 @@ use crate::trial::{LoadChoice, Trial};
 use admin::{Admin, literal};
 use drive::{
     Access, Control, Offering, PreparedId, Shards, TableName, create_keyspace, create_table,
-    identifier, statement_texts, types,
+    identifier, statement_texts, token_ranges, types,
 };
 use record::Caveat;
 use std::net::SocketAddr;
@@ -44,6 +44,8 @@ pub(crate) struct Prepared {
     pub(crate) addresses: Vec<SocketAddr>,
     /// Which of them hold what, in the order of `addresses`; None for one host.
     pub(crate) ring: Option<Arc<Ring>>,
+    /// Of tokens, of the ring.
+    pub(crate) ranges: Arc<[(i64, i64)]>,
     /// None when no host has any.
     pub(crate) shards: Option<Shards>,
     /// What is looked after while it is driven; None on a target that nobody else can change.
@@ -91,6 +93,11 @@ pub(crate) fn prepare(
     let controls = prepared.addresses.iter().map(connect);
     let mut controls = controls.collect::<Result<Vec<_>, _>>()?;
     prepared.ids = ids(trial, &mut controls)?;
+    if let (Some(tables), Some(control)) = (&trial.plan.tables, controls.first_mut())
+        && tables.scans()
+    {
+        prepared.ranges = ranges(control)?;
+    }
     if target.databases() == 1 {
         let offering = Offering::of(&mut controls, &tables(trial))?;
         prepared.caveats.extend(sharded::unread(&offering));
@@ -104,6 +111,29 @@ fn tables(trial: &Trial) -> Vec<TableName> {
     let Some(tables) = &trial.plan.tables else { return vec![trial.table.clone()] };
     let names = tables.tables.iter().map(TableRows::stored_names);
     names.map(|(keyspace, table)| TableName { keyspace, table }).collect()
+}
+
+/// The ranges of a cluster's ring, between neighbouring tokens of its hosts.
+fn ranges(control: &mut Control) -> Result<Arc<[(i64, i64)]>, LabError> {
+    let mut tokens = Vec::new();
+    for table in ["local", "peers"] {
+        for row in control.query(&format!("SELECT tokens FROM system.{table}"))? {
+            let listed = row.first().and_then(Option::as_deref).unwrap_or_default();
+            tokens.extend(texts(listed).filter_map(|token| token.parse::<i64>().ok()));
+        }
+    }
+    Ok(token_ranges(tokens))
+}
+
+/// The elements of a set of texts, as it comes.
+fn texts(set: &[u8]) -> impl Iterator<Item = &str> {
+    let mut rest = set.get(4..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let (length, behind) = rest.split_first_chunk::<4>()?;
+        let (text, left) = behind.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        rest = left;
+        std::str::from_utf8(text).ok()
+    })
 }
 
 /// So many rows of a plan in words, with their size before overhead and replication.
@@ -132,7 +162,9 @@ fn ids(trial: &Trial, controls: &mut [Control]) -> Result<Vec<PreparedId>, LabEr
         if !prepared.into_iter().all(same) {
             return Err(LabError::Ids { statement });
         }
-        if let Some(tables) = &trial.plan.tables {
+        if let Some(tables) = &trial.plan.tables
+            && tables.scan_of(index).is_none()
+        {
             let table = tables.table_of(index);
             let lacking = id.values.iter().find(|name| table.place(name).is_none());
             if let Some(value) = lacking.cloned() {
@@ -178,6 +210,7 @@ fn own(
         version: None,
         addresses: addresses.to_vec(),
         ring: None,
+        ranges: token_ranges(Vec::new()),
         shards: None,
         watched: None,
         caveats: Vec::new(),
@@ -250,7 +283,8 @@ fn running(
     let ring = (ring.hosts.len() > 1).then(|| Arc::new(ring));
     let watched = Some(watched);
     let (ids, shards) = (Vec::new(), None);
-    Ok(Prepared { ids, filling, version, addresses, ring, shards, watched, caveats })
+    let ranges = token_ranges(Vec::new());
+    Ok(Prepared { ids, filling, version, addresses, ring, ranges, shards, watched, caveats })
 }
 
 /// The hosts of the preferred datacenter that can be reached.

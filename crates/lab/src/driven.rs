@@ -97,19 +97,24 @@ pub(crate) fn verdict(
 /// the target said.
 pub(crate) fn failure_text(plan: &workload::Plan, driven: &Driven) -> String {
     let Some(failure) = driven.first_failure else { return "nothing succeeded".to_owned() };
-    let mut key = vec![0; plan.key_room()];
     let statement = plan.run.get(usize::from(failure.operation)).and_then(|o| o.steps.first());
     let statement = statement.map_or(0, |step| step.first_statement);
-    let size = plan.write_key_of(statement, failure.key, &mut key);
-    let hex: String = key[..size].iter().map(|byte| format!("{byte:02x}")).collect();
+    let key = match plan.tables.as_ref().and_then(|tables| tables.scan_of(statement)) {
+        Some(_) => format!("tokens behind {}", failure.key.cast_signed()),
+        None => {
+            let mut key = vec![0; plan.key_room()];
+            let size = plan.write_key_of(statement, failure.key, &mut key);
+            key[..size].iter().map(|byte| format!("{byte:02x}")).collect()
+        }
+    };
     let unmatched = matches!(failure.outcome, Outcome::NotFound | Outcome::Invalid);
     let said = driven.first_error.as_deref().unwrap_or(failure.outcome.name());
     // The original counts attempts that ended in an error; a row that differs is none.
     match unmatched {
-        true => format!("Operation x0 on key(s) [{hex}]: Data returned was not validated"),
+        true => format!("Operation x0 on key(s) [{key}]: Data returned was not validated"),
         false => {
             let attempts = failure.attempts;
-            format!("Operation x{attempts} on key(s) [{hex}]: Error executing: {said}")
+            format!("Operation x{attempts} on key(s) [{key}]: Error executing: {said}")
         }
     }
 }

@@ -43,7 +43,11 @@ pub enum LabError {
     #[error("Failed to execute warmup of {name}: {said}; mend that, or give no-warmup")]
     Rehearsal { name: String, said: String },
     /// A file that a foreign command names.
-    #[error("cannot {what} '{}': {source}; is the directory there, and yours?", path.display())]
+    #[error(
+        "cannot {what} '{}': {source}; is the directory there, and yours, and has its disk space \
+         left?",
+        path.display()
+    )]
     NamedFile { what: &'static str, path: PathBuf, source: std::io::Error },
     /// Two would write over each other.
     #[error(

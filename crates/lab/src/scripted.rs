@@ -133,7 +133,8 @@ impl Running<'_> {
         let trial = self.trial;
         let Some(operation) = trial.plan.run.get(operation).cloned() else { return Ok(()) };
         let name = operation.name.clone();
-        let plan = Plan { run: vec![operation], runs: None, ..Plan::clone(&trial.plan) };
+        let tables = trial.plan.tables.as_ref().map(|tables| Arc::new(tables.rehearsed()));
+        let plan = Plan { run: vec![operation], runs: None, tables, ..Plan::clone(&trial.plan) };
         let encoder = Encoder::speaking(
             trial.protocol,
             Arc::new(plan),
@@ -145,7 +146,7 @@ impl Running<'_> {
         let workers = drive::workers(trial.client_cpus.len(), &arrivals, 1);
         let of_run = self.drive_of(ready);
         let drive = Drive {
-            encoder: Arc::new(encoder),
+            encoder: Arc::new(encoder.over(ready.ranges())),
             load: Load { arrivals, amount: Amount::Ops(ops), limit: None, warm: Nanos::ZERO },
             connections: drive::connections(trial.connections, workers),
             seed: of_run.seed ^ REHEARSAL_SALT,

@@ -57,6 +57,31 @@ insert: {batchtype: COUNTER, partitions: fixed(2)}
 queries: {page: {cql: select * from hits where page = ?, fields: samerow}}
 "#;
 
+/// Rows below columns of types whose order is not that of their bytes.
+const SEATS: &str = r#"
+keyspace: diary
+specname: seats
+table: seats
+table_definition: |
+  CREATE TABLE seats (
+    hall text, block uuid, at timeuuid, seat int, owner text, price double, tags set<text>,
+    PRIMARY KEY ((hall, seat), block, at)
+  ) WITH CLUSTERING ORDER BY (block ASC, at DESC)
+columnspec:
+  - {name: block, cluster: fixed(3)}
+  - {name: at, cluster: fixed(2)}
+  - {name: seat, population: uniform(-1M..1M)}
+insert: {batchtype: UNLOGGED}
+queries:
+  swap:
+    cql: >
+      update seats set price = ? where hall = ? and block = ? and at = ? and seat = ? if owner = ?
+    fields: samerow
+token_range_queries:
+  all: {page_size: 100}
+  owners: {columns: owner}
+"#;
+
 /// A ring of one, and lines of other tools at it.
 struct Lines<'a> {
     home: &'a Home,
@@ -123,6 +148,40 @@ impl Lines<'_> {
     fn of_profiles(&self) {
         fs::write(self.home.at("diary.yaml"), PROFILE).unwrap();
         fs::write(self.home.at("hits.yaml"), COUNTERS).unwrap();
+        fs::write(self.home.at("seats.yaml"), SEATS).unwrap();
+        let seats = "user profile=seats.yaml no-warmup -rate threads=20";
+        for (ops, rest) in [
+            ("insert", "n=200 -pop seq=1..200 no-wrap"),
+            ("validate", "n=2000 -pop seq=1..200"),
+            (
+                "insert",
+                "n=900 -pop seq=1..200 no-wrap -insert visits=fixed(3) revisit=uniform(1..20)",
+            ),
+            ("validate", "n=2000 -pop seq=1..200 -mode native cql3 protocolVersion=5"),
+            ("all", "n=1000 -tokenrange split-factor=3"),
+            ("owners", "n=300 -tokenrange wrap"),
+            ("swap", "n=500 -pop seq=1..200"),
+        ] {
+            let (ends, rest) = rest.split_once(' ').unwrap();
+            let line = seats.replacen(" no-warmup", &format!(" ops({ops}=1) {ends} no-warmup"), 1);
+            let line = match ops {
+                "swap" => format!("--compat apache-5 {line} {rest}"),
+                _ => format!("{line} {rest}"),
+            };
+            let ended = self.stress(&line);
+            assert_good(&line, &ended);
+            let found = match ops {
+                "all" => "Total partitions          :        200 ",
+                _ => "Total partitions",
+            };
+            assert!(ended.stdout.contains(found), "{line}: {ended:?}");
+        }
+        let missing = self.stress(
+            "user profile=seats.yaml ops(validate=1) n=100 no-warmup -rate threads=2 -pop \
+             seq=901..1000",
+        );
+        assert_eq!(missing.status, Some(1), "{missing:?}");
+        assert!(missing.stderr.contains("Data returned was not validated"), "{missing:?}");
         for line in [
             "user profile=diary.yaml ops(insert=1) n=2000 no-warmup -rate threads=20",
             "user profile=diary.yaml,hits.yaml ops(insert=1,latest=2,since=1,close=1,hits.insert=1,\

@@ -80,6 +80,45 @@ fn each_finds_what_the_other_has_written() {
     assert_visited(&pair.theirs(&format!("counter_read {counters}")), "500");
 }
 
+/// Rows below a clustering column, with values of several types.
+const SHELVES: &str = "
+keyspace: shelves
+keyspace_definition: |
+  CREATE KEYSPACE shelves WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};
+table: books
+table_definition: |
+  CREATE TABLE books (shelf text, place bigint, title text, cover blob, price double, isbn uuid,
+    PRIMARY KEY (shelf, place));
+columnspec:
+  - {name: place, cluster: uniform(1..20)}
+insert: {batchtype: UNLOGGED}
+queries: {}
+token_range_queries:
+  all: {columns: '*', page_size: 100}
+";
+
+#[test]
+fn profiles_are_the_same_rows() {
+    let Some(pair) = Pair::get() else { return };
+    std::fs::write(pair.home.at("shelves.yaml"), SHELVES).unwrap();
+    let user = |ops: &str, rest: &str| {
+        format!("user profile=shelves.yaml ops({ops}=1) {rest} no-warmup -rate threads=4")
+    };
+    let seeds = "-pop seq=1..300 no-wrap";
+    assert_visited(&pair.theirs(&format!("{} {seeds}", user("insert", "n=300"))), "300");
+    let validated = pair.ours(&format!("{} -pop seq=1..300", user("validate", "n=3000")));
+    assert_eq!(validated.status, Some(0), "{validated:?}");
+    assert_visited(&pair.ours(&user("all", "n=500")), "300");
+    let theirs = pair.theirs(&user("all", "n=500"));
+    assert_visited(&theirs, "300");
+    let profile = |text: &str| {
+        let (_, profile) = text.split_once("* Profile ").unwrap();
+        let (profile, _) = profile.split_once("Insert Settings:").unwrap();
+        profile.to_owned()
+    };
+    assert_eq!(profile(&validated.stdout), profile(&theirs.stdout));
+}
+
 #[test]
 fn lines_are_alike() {
     let Some(pair) = Pair::get() else { return };

@@ -57,6 +57,9 @@ columnspec:
   - {name: seen, population: fixed(3)}
 insert: {batchtype: COUNTER, partitions: fixed(2)}
 queries: {page: {cql: select * from hits where page = ?, fields: samerow}}
+token_range_queries:
+  everything: {columns: "*", page_size: 70}
+  seen: {columns: seen}
 "#;
 
 const TYPES: &str = r#"
@@ -70,7 +73,7 @@ table_definition: |
     v1 ascii, v2 bigint, v3 blob, v4 boolean, v5 date, v6 decimal, v7 double, v8 float, v9 inet,
     w1 int, w2 smallint, w3 text, w4 time, w5 timestamp, w6 timeuuid, w7 tinyint, w8 uuid,
     w9 varint, x1 list<int>, x2 set<text>, x3 frozen<list<uuid>>, x4 frozen<set<blob>>,
-    PRIMARY KEY ((k1, k2), c1, c2, c3)
+    PRIMARY KEY ((k1, k2, c3), c1, c2)
   );
 columnspec:
   - {name: w4, population: uniform(1..86400000000000)}
@@ -123,15 +126,20 @@ fn good(rig: &Stress, line: &str) -> Ended {
     ended
 }
 
-/// Operations, rows and partitions of a type, from the last of its rows and of the results.
+/// Operations of a type, from the last of its rows.
+fn ops_of(ended: &Ended, name: &str) -> f64 {
+    let mut rows = ended.stdout.lines().filter(|line| line.starts_with(&format!("{name},")));
+    let ops = rows.next_back().map(|line| line.split(',').nth(1).unwrap().trim().parse().unwrap());
+    ops.unwrap_or(f64::NAN)
+}
+
+/// Operations and partitions of a type, from the last of its rows and of the results.
 fn of_type(ended: &Ended, name: &str) -> (f64, f64) {
     let partitions = ended.stdout.lines().find(|line| line.starts_with("Total partitions"));
     let (_, each) = partitions.unwrap().split_once('[').unwrap();
     let each = each.trim_end_matches(']').split(", ").find_map(|part| part.strip_prefix(name));
     let partitions = each.unwrap().trim_start_matches(": ").replace(',', "").parse().unwrap();
-    let mut rows = ended.stdout.lines().filter(|line| line.starts_with(&format!("{name},")));
-    let ops = rows.next_back().map(|line| line.split(',').nth(1).unwrap().trim().parse().unwrap());
-    (ops.unwrap_or(f64::NAN), partitions)
+    (ops_of(ended, name), partitions)
 }
 
 #[test]
@@ -272,6 +280,155 @@ fn writes_with_conditions_are_done_once() {
     assert!((190..=220).contains(&left), "{left}");
 }
 
+/// Each row and each part of a partition is compared; what is missing, more or other is found.
+#[test]
+fn what_was_written_is_validated_row_by_row() {
+    let rig = profiles();
+    let line = |profile: &str, ops: &str, rest: &str| {
+        format!(
+            "user profile={profile}.yaml ops({ops}=1) no-warmup -rate threads=8 -insert \
+             partitions=fixed(1) select-ratio=fixed(1)/1 {rest}"
+        )
+    };
+    let validate = |profile: &str, seeds: &str| {
+        rig.stress(&line(profile, "validate", &format!("-pop seq={seeds}")).replacen(
+            " no-warmup",
+            " n=4000 no-warmup",
+            1,
+        ))
+    };
+    let fails = |profile: &str, seeds: &str| {
+        let ended = validate(profile, seeds);
+        assert_eq!(ended.status, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("]: Data returned was not validated"), "{ended:?}");
+    };
+    for profile in ["types", "claims"] {
+        let insert = line(profile, "insert", "-pop seq=1..100 no-wrap");
+        good(&rig, &insert.replacen(" no-warmup", " n=100 no-warmup", 1));
+        let right = validate(profile, "1..100");
+        assert_eq!(right.status, Some(0), "{right:?}");
+        assert!(result(&right, "Row rate") > 0.0, "{right:?}");
+        fails(profile, "1..101");
+    }
+    // Values follow from the first value of a level; the original expects the least there.
+    let sorted = line("types", "insert", "-pop seq=1..100 no-wrap contents=sorted");
+    good(&rig, &sorted.replacen(" no-warmup", " n=100 truncate=once no-warmup", 1));
+    assert_eq!(validate("types", "1..100").status, Some(0));
+
+    let cell = |column: &str| rig.cells(&format!("SELECT {column} FROM claims.seats LIMIT 1"));
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap().replace('\'', "''");
+    let hall = text(cell("hall")[0][0].as_ref().unwrap());
+    let seat = i32::from_be_bytes(cell("seat")[0][0].clone().unwrap().try_into().unwrap());
+    let owner = text(cell("owner")[0][0].as_ref().unwrap());
+    let row = format!("WHERE hall = '{hall}' AND seat = {seat}");
+    for (wrong, right) in [
+        (
+            format!("UPDATE claims.seats SET owner = 'nobody' {row}"),
+            format!("UPDATE claims.seats SET owner = '{owner}' {row}"),
+        ),
+        (
+            format!("INSERT INTO claims.seats (hall, seat) VALUES ('{hall}', -5)"),
+            format!("DELETE FROM claims.seats WHERE hall = '{hall}' AND seat = -5"),
+        ),
+        (format!("DELETE FROM claims.seats {row}"), String::new()),
+    ] {
+        rig.cells(&wrong);
+        fails("claims", "1..100");
+        if !right.is_empty() {
+            rig.cells(&right);
+            assert_eq!(validate("claims", "1..100").status, Some(0), "{right}");
+        }
+    }
+}
+
+#[test]
+fn ranges_of_tokens_are_read_page_by_page() {
+    let rig = profiles();
+    good(
+        &rig,
+        "user profile=counts.yaml ops(insert=1) n=200 no-warmup -rate threads=8 -insert \
+         partitions=fixed(1)",
+    );
+    // Four rows in a partition, 70 in a page: partitions begin on one page and end on the next.
+    for (name, rest) in [
+        ("everything", "n=500 no-warmup -rate threads=8"),
+        ("everything", "n=500 -rate threads=8 -tokenrange split-factor=7"),
+        ("everything", "n=500 no-warmup -rate threads=3 fixed=2000/s"),
+        ("seen", "n=500 no-warmup -rate threads=1 -mode native cql3 protocolVersion=5"),
+    ] {
+        let read = good(&rig, &format!("user profile=counts.yaml ops({name}=1) {rest}"));
+        assert_eq!(result(&read, "Total partitions"), 200.0, "{name} {rest}: {read:?}");
+        let ops = ops_of(&read, "total");
+        let pages = if name == "seen" { 1.0..=4.0 } else { 11.0..=30.0 };
+        assert!(pages.contains(&ops), "{name} {rest}: {ops} pages of {read:?}");
+    }
+    let wrapped = good(
+        &rig,
+        "user profile=counts.yaml ops(everything=1) n=300 no-warmup -rate threads=8 -tokenrange \
+         wrap",
+    );
+    assert!(result(&wrapped, "Total partitions") > 2000.0, "{wrapped:?}");
+    let both = good(
+        &rig,
+        "user profile=counts.yaml ops(everything=1,insert=1) n=300 no-warmup -rate threads=8 \
+         -tokenrange wrap -insert partitions=fixed(1)",
+    );
+    assert!(ops_of(&both, "everything") > 50.0, "{both:?}");
+}
+
+/// Every row of a counter is added to once, whatever visit it belongs to.
+#[test]
+fn partitions_are_written_in_visits() {
+    let rig = profiles();
+    let wrote = good(
+        &rig,
+        "user profile=counts.yaml ops(insert=1) n=1000 no-warmup -rate threads=8 -pop seq=1..200 \
+         no-wrap -insert partitions=fixed(1) visits=fixed(4) revisit=uniform(1..10)",
+    );
+    let ops = result(&wrote, "Total partitions");
+    assert!((740.0..=800.0).contains(&ops), "{wrote:?}");
+    let seen = rig.cells("SELECT seen FROM tally.hits");
+    assert_eq!(seen.len() as f64, ops, "a row in each visit");
+    assert!(seen.iter().all(|row| row[0] == Some(3i64.to_be_bytes().to_vec())), "each once");
+}
+
+/// The generation of Apache Cassandra 5 reads what a condition is about, and binds that.
+#[test]
+fn conditions_may_be_bound_to_what_is_there() {
+    let rig = profiles();
+    good(&rig, "user profile=claims.yaml ops(insert=1) n=20 no-warmup -rate threads=4");
+    let other = "UPDATE claims.seats SET owner = 'somebody' WHERE hall = '";
+    for row in rig.cells("SELECT hall, seat FROM claims.seats") {
+        let hall = String::from_utf8(row[0].clone().unwrap()).unwrap().replace('\'', "''");
+        let seat = i32::from_be_bytes(row[1].clone().unwrap().try_into().unwrap());
+        rig.cells(&format!("{other}{hall}' AND seat = {seat}"));
+    }
+    let stamps = || rig.cells("SELECT seat, writetime(price) FROM claims.seats");
+    let before = stamps();
+    let swap = "user profile=claims.yaml ops(swap=1) n=500 no-warmup -rate threads=8 -pop \
+                seq=1..20";
+    good(&rig, swap);
+    assert_eq!(stamps(), before, "no row has the owner that was generated");
+    good(&rig, &format!("--compat apache-5 {swap}"));
+    let changed = stamps().iter().zip(&before).filter(|(new, old)| new != old).count();
+    assert!(changed > before.len() * 9 / 10, "{changed} of {}", before.len());
+    // Where there is no row, nothing is what the condition asks for.
+    good(&rig, &format!("--compat apache-5 {}", swap.replace("1..20", "21..40")));
+    assert!(stamps().len() > before.len() + 20);
+    let explained = rig.home.run(&[
+        "explain",
+        "--compat",
+        "apache-5",
+        "cassandra-stress",
+        "user",
+        "profile=claims.yaml",
+        "ops(swap=1)",
+        "n=5",
+    ]);
+    let look = "SELECT owner FROM claims.seats WHERE hall = ? AND seat = ?";
+    assert!(explained.stdout.contains(look), "{explained:?}");
+}
+
 #[test]
 fn every_type_of_column_is_written_and_found_again() {
     let rig = profiles();
@@ -315,12 +472,23 @@ fn what_cannot_be_is_refused_with_its_reason() {
     fs::write(rig.home.at("limit.yaml"), odd).unwrap();
     let bare = POSTS.replace("table_definition", "# was: ").replace(BODY, "");
     fs::write(rig.home.at("bare.yaml"), bare).unwrap();
+    fs::write(rig.home.at("multi.yaml"), CLAIMS.replace("fields: samerow", "")).unwrap();
     fs::write(rig.home.at("no.yaml"), POSTS.replace("size: gaussian(8..20)", "width: 4")).unwrap();
     for (line, status, said) in [
         ("user profile=none.yaml ops(insert=1)", 1, "Cannot read the profile none.yaml"),
         ("user profile=no.yaml ops(insert=1)", 1, "has no option 'width'"),
         ("user profile=posts.yaml ops(inset=1)", 1, "No query defined with name inset"),
-        ("user profile=posts.yaml ops(validate=1)", 2, "validate is not built"),
+        (
+            "user profile=posts.yaml ops(insert=1) -insert visits=fixed(2) partitions=fixed(2)",
+            2,
+            "Several visits",
+        ),
+        (
+            "write n=100 no-warmup -rate threads=1 -log hdrfile=/dev/full",
+            3,
+            "cannot write the histograms into '/dev/full'",
+        ),
+        ("--compat apache-5 user profile=multi.yaml ops(swap=1)", 1, "only for type 'samerow'"),
         ("user profile=https://host/posts.yaml ops(insert=1)", 2, "not fetched by https"),
         ("user profile=bare.yaml ops(insert=1)", 1, "the cluster has no table diary.entries"),
         ("user profile=limit.yaml ops(latest=1) n=5 no-warmup -rate threads=1", 2, "[limit]"),

@@ -103,6 +103,14 @@ fn rows_come_back_verified_inside_tls_on_both_engines() {
             assert_eq!(manifest.settings["tls"]["key"], text(&files.client.1));
             assert!(assert_in_no_file(&out, key) > 5);
         }
+        let port = format!("native={}", serve.address.port());
+        for command in ["write", "read"] {
+            let line = [command, "n=500", "no-warmup", "-rate", "threads=4", "-pop", "seq=1..500"];
+            let at = ["-node", "127.0.0.1", "-port", &port];
+            let all = [&["cassandra-stress"], &files.as_client()[..], &line, &at].concat();
+            let ended = home.run(&all);
+            assert_eq!(ended.status, Some(0), "{ended:?}");
+        }
         // It is taken as it is, with a word about that; `check` sees it too.
         let target = serve.target();
         let insecure = [files.as_client()[3..].to_vec(), vec!["--tls", "--tls-insecure"]].concat();

@@ -10,6 +10,7 @@
 mod column;
 mod compile;
 mod compile_user;
+mod conditions;
 mod create_table;
 mod distribution;
 mod dump;
@@ -20,6 +21,7 @@ mod logarithm;
 mod native;
 mod normal;
 mod options;
+mod ordered;
 mod predefined;
 mod profile;
 mod qualify;

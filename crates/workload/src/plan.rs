@@ -100,6 +100,8 @@ pub struct Step {
     /// The column is chosen apart from [`Draw::column`]: the read of a read-modify-write, whose
     /// column YCSB draws independently of the written one.
     pub column_apart: bool,
+    /// The last choice is one of so many statements; 1 where it is one like the others.
+    pub last_choices: usize,
 }
 
 /// What a statement does.
@@ -148,7 +150,9 @@ impl Step {
             self.first_statement
         } else if self.column_apart {
             let word = mix(draw.value_seed.wrapping_add(GOLDEN));
-            self.first_statement + scale(word, self.choices as u64) as usize
+            let choice = scale(word, self.choices as u64) as usize;
+            let among = if choice + 1 == self.choices { self.last_choices } else { 1 };
+            self.first_statement + choice + scale(mix(word), among as u64) as usize
         } else {
             self.first_statement + usize::from(draw.column)
         }

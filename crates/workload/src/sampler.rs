@@ -11,6 +11,7 @@ use crate::chooser::KeyChooser;
 use crate::keys::Distribution;
 use crate::plan::{Action, Operation, Plan, Runs};
 use crate::random::{GOLDEN, Stream, mix};
+use crate::revisits::Revisits;
 use std::sync::Arc;
 
 /// Part of a trial.
@@ -35,7 +36,8 @@ pub struct Draw {
     pub scan_length: u32,
     /// Index into the plan's operations of the phase.
     pub operation: u16,
-    /// The column, where a step has a choice.
+    /// The column, where a step has a choice; the number of the visit to a partition that is
+    /// written in several.
     pub column: u16,
 }
 
@@ -45,6 +47,8 @@ enum Kind {
     ExistingKey,
     NewKey,
     Scan,
+    /// A range of tokens, which whoever reads it chooses.
+    NoKey,
 }
 
 /// The runs of a worker's threads, which take turns: a draw of the next one each.
@@ -86,6 +90,8 @@ impl Turns {
 
 /// Keeps numbers of partitions apart from keys.
 const GATHER_SALT: u64 = 0x47_41_54_48;
+/// Keeps the choice of partitions that are not through apart from keys.
+const VISITS_SALT: u64 = 0x56_49_53_49_54;
 /// Keeps the lengths of runs apart from keys.
 const RUNS_SALT: u64 = 0x52_55_4e_53;
 
@@ -102,6 +108,8 @@ pub struct Sampler {
     /// Behind it no new key is written.
     new_end: u64,
     kinds: Vec<Kind>,
+    /// By operation: where it writes partitions in several visits; empty where none does.
+    revisits: Vec<Option<Box<Revisits>>>,
     /// As [`gathering`].
     gathering: Vec<Option<cassandra_stress::Distribution>>,
     gathered: DrawState,
@@ -129,6 +137,7 @@ impl Sampler {
             again: lane(1),
             chooser: KeyChooser::new(&plan.keys, seed ^ phase as u64, worker, workers),
             runs: plan.runs.as_ref().map(|runs| Turns::new(runs, seed, worker, workers)),
+            revisits: revisits(&plan, seed, (worker, workers)),
             gathering: gathering(&plan),
             gathered: DrawState::for_worker(mix(seed ^ GATHER_SALT), worker),
             new_end: match plan.keys.distribution {
@@ -194,7 +203,17 @@ impl Sampler {
             Some(runs) => runs.next(&self.plan.run, &mut stream),
         };
         let kind = *self.kinds.get(operation)?;
-        let key = if kind == Kind::NewKey {
+        let visited = match self.revisits.get_mut(operation) {
+            Some(Some(revisits)) => {
+                let (chooser, again) = (&mut self.chooser, &mut self.again);
+                let new = || chooser.draw(&mut stream, again, u64::MAX);
+                Some(revisits.pick(|key| self.plan.keys.seed_of(key), new)?)
+            }
+            _ => None,
+        };
+        let key = if let Some((key, _)) = visited {
+            key
+        } else if kind == Kind::NewKey {
             let own = self.worker + self.inserts * self.workers;
             let key = self.plan.keys.first_new_key() + own;
             if key >= self.new_end {
@@ -202,13 +221,18 @@ impl Sampler {
             }
             self.inserts += 1;
             key
+        } else if kind == Kind::NoKey {
+            0
         } else {
             self.chooser.draw(&mut stream, &mut self.again, self.acknowledged)?
         };
-        let column = stream.below(self.plan.schema.columns.len() as u64) as u16;
+        let mut column = stream.below(self.plan.schema.columns.len() as u64) as u16;
+        if let Some((_, visit)) = visited {
+            column = visit;
+        }
         let scan_length = match kind {
             Kind::Scan => self.plan.scan_lengths.at(stream.word()),
-            Kind::ExistingKey | Kind::NewKey => 0,
+            Kind::ExistingKey | Kind::NewKey | Kind::NoKey => 0,
         };
         let value_seed = stream.word();
         self.stream = stream;
@@ -239,6 +263,19 @@ impl Sampler {
     }
 }
 
+/// By operation, which of the partitions that are not through it visits; empty for plans where each
+/// is written at once.
+fn revisits(plan: &Plan, seed: u64, worker: (usize, usize)) -> Vec<Option<Box<Revisits>>> {
+    let Some(tables) = &plan.tables else { return Vec::new() };
+    let of = |operation: &Operation| {
+        let (visits, table) = tables.visits_of(operation.steps.first()?.first_statement)?;
+        let state = DrawState::for_worker(mix(seed ^ VISITS_SALT), worker.0);
+        Some(Box::new(Revisits::new(visits, &table.generator, state, worker.1)))
+    };
+    let all: Vec<_> = plan.run.iter().map(of).collect();
+    if all.iter().any(Option::is_some) { all } else { Vec::new() }
+}
+
 /// By operation, how many partitions it writes, where that may be others than one; empty for plans
 /// without tables.
 fn gathering(plan: &Plan) -> Vec<Option<cassandra_stress::Distribution>> {
@@ -264,8 +301,11 @@ fn choose(operations: &[Operation], mut left: f64) -> usize {
 }
 
 fn kind(plan: &Plan, operation: &Operation) -> Kind {
-    let first = operation.steps.first().and_then(|step| plan.statements.get(step.first_statement));
+    let first = operation.steps.first().map(|step| step.first_statement);
+    let ranged = plan.tables.as_ref().zip(first).is_some_and(|(t, s)| t.scan_of(s).is_some());
+    let first = first.and_then(|statement| plan.statements.get(statement));
     match first.map(|statement| statement.action) {
+        _ if ranged => Kind::NoKey,
         _ if plan.inserts(operation) => Kind::NewKey,
         Some(Action::Scan) => Kind::Scan,
         _ => Kind::ExistingKey,

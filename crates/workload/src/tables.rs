@@ -6,6 +6,7 @@
 //! key of up to 64 KiB.
 
 use crate::cassandra_stress::{BatchType, Distribution, PartitionGenerator, Ratio, Table};
+use crate::revisits::Visits;
 
 /// Tables, and in the order of [`crate::Plan::statements`] what is done to them.
 #[derive(Debug, Clone)]
@@ -80,7 +81,51 @@ pub enum Touch {
         /// Share of a row's value columns that have a value.
         row_population: Ratio,
     },
+    /// One row is asked for, for what conditions are about; [`Touch::Swap`] is next, on this row.
+    Look,
+    /// It is executed with values of one row, but for the columns of conditions: these are bound to
+    /// what was there.
+    Swap {
+        /// Share of a row's value columns that have a value.
+        row_population: Ratio,
+        /// In the order in which they were asked for.
+        conditions: Vec<String>,
+    },
+    /// Rows of one partition are asked for, all or between two of them, and compared with what was
+    /// written.
+    Validate(Bounds),
+    /// The next page of a range of tokens is asked for.
+    Scan(Scan),
 }
+
+/// Which rows of a partition are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// Clustering columns that two bounds are about; 0 has none, and is the whole partition.
+    pub depth: usize,
+    /// The lower bound is among them.
+    pub lower_inclusive: bool,
+    /// The upper bound is.
+    pub upper_inclusive: bool,
+    /// Share of a row's value columns that surely have a value; others may have none.
+    pub present: f64,
+}
+
+/// How ranges of tokens are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scan {
+    /// Rows of a page, at most.
+    pub page_rows: u32,
+    /// Each range of the ring is read in so many parts.
+    pub parts: u32,
+    /// Ranges are read again when all have been.
+    pub wraps: bool,
+    /// Only the first page of each range is read.
+    pub first_pages: bool,
+}
+
+/// Rows of a page in a warm-up, at most.
+const WARM_PAGE_ROWS: u32 = 100;
 
 /// How rows are written.
 #[derive(Debug, Clone)]
@@ -93,6 +138,8 @@ pub struct Write {
     pub row_population: Ratio,
     /// How rows of one operation are held together.
     pub batch: BatchType,
+    /// Partitions are written in several visits; None writes each at once.
+    pub visits: Option<Visits>,
 }
 
 /// A name as the database stores it: in small letters, where it is not quoted.
@@ -190,8 +237,46 @@ impl Tables {
     pub(crate) fn partitions_of(&self, statement: usize) -> Option<&Distribution> {
         match &self.statements.get(statement)?.touch {
             Touch::Write(write) => Some(&write.partitions),
-            Touch::Ask { .. } => None,
+            _ => None,
         }
+    }
+
+    /// In how many visits a statement writes partitions, and of which table.
+    #[must_use]
+    pub(crate) fn visits_of(&self, statement: usize) -> Option<(&Visits, &TableRows)> {
+        match &self.statements.get(statement)?.touch {
+            Touch::Write(write) => Some((write.visits.as_ref()?, self.table_of(statement))),
+            _ => None,
+        }
+    }
+
+    /// How a statement reads ranges of tokens; None of those that are about partitions.
+    #[must_use]
+    #[inline]
+    pub fn scan_of(&self, statement: usize) -> Option<&Scan> {
+        match &self.statements.get(statement)?.touch {
+            Touch::Scan(scan) => Some(scan),
+            _ => None,
+        }
+    }
+
+    /// Whether a statement reads ranges of tokens.
+    #[must_use]
+    pub fn scans(&self) -> bool {
+        (0..self.statements.len()).any(|statement| self.scan_of(statement).is_some())
+    }
+
+    /// The same for a warm-up: of ranges of tokens only the beginnings are read.
+    #[must_use]
+    pub fn rehearsed(&self) -> Self {
+        let mut tables = self.clone();
+        for statement in &mut tables.statements {
+            if let Touch::Scan(scan) = &mut statement.touch {
+                scan.page_rows = scan.page_rows.min(WARM_PAGE_ROWS);
+                scan.first_pages = true;
+            }
+        }
+        tables
     }
 
     /// Bytes that the key of any partition needs.

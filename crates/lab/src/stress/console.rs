@@ -11,7 +11,7 @@ use crate::error::LabError;
 use crate::live::{Live, LiveInterval, Total};
 use crate::scripted::{Prelude, Rehearsal};
 use drive::{Driven, Ended, Failure, Window};
-use record::hlog::HlogWriter;
+use record::hlog::{HlogWriteError, HlogWriter};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -57,18 +57,26 @@ pub(crate) struct HdrFile {
     failure: Option<LabError>,
 }
 
+/// That file is the user's own, and no part of a run directory.
+fn histograms_failed(path: &Path) -> impl FnOnce(HlogWriteError) -> LabError {
+    let path = path.to_owned();
+    move |error| match error {
+        HlogWriteError::Io(source) => {
+            LabError::NamedFile { what: "write the histograms into", path, source }
+        }
+        error => LabError::Hlog(error),
+    }
+}
+
 impl HdrFile {
     pub(crate) fn create(path: &Path) -> Result<Self, LabError> {
-        let failed = |source| LabError::NamedFile {
-            what: "write the histograms into",
-            path: path.to_owned(),
-            source,
-        };
-        let file = units::create_unwaiting(path).map_err(failed)?;
+        let file = units::create_unwaiting(path)
+            .map_err(HlogWriteError::Io)
+            .map_err(histograms_failed(path))?;
         let base = Nanos::from_secs(clock::wall().0 / 1_000_000_000);
         let comment = "#Logging op latencies for Cassandra Stress";
         let hlog = HlogWriter::with_comment(BufWriter::new(file), comment, base)
-            .map_err(crate::error::log_failed(path))?;
+            .map_err(histograms_failed(path))?;
         Ok(Self { hlog, path: path.to_owned(), base, failure: None })
     }
 
@@ -84,12 +92,12 @@ impl HdrFile {
             for (series, latency) in series.iter().take(rated) {
                 let tag = format!("{}-{series}", kind.name);
                 if let Err(error) = self.hlog.write_tagged(&tag, start, length, latency) {
-                    self.failure.get_or_insert(crate::error::log_failed(&self.path)(error));
+                    self.failure.get_or_insert(histograms_failed(&self.path)(error));
                 }
             }
         }
         if let Err(error) = self.hlog.flush() {
-            self.failure.get_or_insert(crate::error::log_failed(&self.path)(error));
+            self.failure.get_or_insert(histograms_failed(&self.path)(error));
         }
     }
 

@@ -25,8 +25,11 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
 /// This host's files, and the clusters that it reaches.
-#[derive(Debug, Clone, Copy)]
-pub struct Reachable;
+#[derive(Debug, Clone, Default)]
+pub struct Reachable {
+    /// How clusters are spoken to inside TLS.
+    pub tls: Option<drive::tls::Client>,
+}
 
 impl Sources for Reachable {
     fn text(&self, place: &str) -> Result<String, String> {
@@ -52,7 +55,7 @@ impl Sources for Reachable {
         let config = Config {
             hosts: found.addresses,
             credentials: mode.credentials.clone(),
-            tls: None,
+            tls: self.tls.clone(),
             fixed_hosts: hosts.whitelist,
             identities: Vec::new(),
             datacenter: hosts.datacenter.clone(),
@@ -205,12 +208,15 @@ mod tests {
                 stream.write_all(answer.as_bytes()).unwrap();
             }
         });
-        let ask = || Reachable.text(&format!("http://{address}/a/b.yaml"));
+        let ask = || Reachable::default().text(&format!("http://{address}/a/b.yaml"));
         assert_eq!(ask(), Ok("keyspace: k\n".to_owned()));
         assert_eq!(ask(), Err("the server answers 404".to_owned()));
         assert_eq!(ask(), Err("the answer is not HTTP's".to_owned()));
         server.join().unwrap();
         assert!(ask().is_err(), "nobody listens");
-        assert!(Reachable.text("http:///x").is_err() && Reachable.text("http://a b/").is_err());
+        assert!(
+            Reachable::default().text("http:///x").is_err()
+                && Reachable::default().text("http://a b/").is_err()
+        );
     }
 }

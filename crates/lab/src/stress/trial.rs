@@ -46,6 +46,10 @@ pub struct Client {
     pub command_line: Vec<String>,
     /// Statements that prepare keyspace and table beforehand.
     pub ddl: Vec<String>,
+    /// How connections get inside TLS.
+    pub tls: Option<drive::tls::Client>,
+    /// The flags that say so, for the manifest; null without it.
+    pub tls_words: Value,
 }
 
 impl Client {
@@ -76,7 +80,7 @@ impl Client {
             table: TableName { keyspace: settings.keyspace(), table: settings.table() },
             replication: "1".to_owned(),
             target: TargetChoice::Running { hosts },
-            access: Access { credentials: settings.mode.credentials.clone(), tls: None },
+            access: self.access(settings),
             fixed_hosts: settings.hosts.whitelist,
             datacenter: settings.hosts.datacenter.clone(),
             write_into_existing: true,
@@ -109,7 +113,7 @@ impl Client {
                 Asked::Stepped { .. } => format!("{name}-{threads}-threads"),
             },
             command_line: self.command_line.clone(),
-            settings: recorded(settings, threads),
+            settings: recorded(settings, threads, &self.tls_words),
             host: serde_json::to_value(&machine).unwrap_or(Value::Null),
             forewarned,
             kept: None,
@@ -117,6 +121,10 @@ impl Client {
             scripted: Some(scripted),
             plan: Arc::new(plan),
         })
+    }
+
+    fn access(&self, settings: &Settings) -> Access {
+        Access { credentials: settings.mode.credentials.clone(), tls: self.tls.clone() }
     }
 
     /// Creates keyspace and tables, and does nothing else.
@@ -323,7 +331,7 @@ fn caveats(settings: &Settings) -> Vec<Caveat> {
 }
 
 /// The settings, for the manifest.
-fn recorded(settings: &Settings, threads: u32) -> Map<String, Value> {
+fn recorded(settings: &Settings, threads: u32, tls: &Value) -> Map<String, Value> {
     let dump = settings.dump();
     let lines: Vec<_> = dump.lines().skip(1).filter(|line| !line.is_empty()).collect();
     let value = json!({
@@ -332,6 +340,7 @@ fn recorded(settings: &Settings, threads: u32) -> Map<String, Value> {
         "threads": threads,
         "cassandra-stress": lines,
         "notices": settings.notices,
+        "tls": tls,
     });
     match value {
         Value::Object(map) => map,

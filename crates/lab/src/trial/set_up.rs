@@ -52,6 +52,11 @@ impl Ready {
         &self.ids
     }
 
+    /// Of tokens, of the ring.
+    pub(crate) fn ranges(&self) -> &Arc<[(i64, i64)]> {
+        self.encoder.ranges()
+    }
+
     /// Of all hosts that are driven.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.databases.iter().flat_map(|hosts| hosts.addresses()).collect()
@@ -114,11 +119,12 @@ impl Running<'_> {
         let trial = self.trial;
         self.live.stage(&format!("preparing {}", trial.table.quoted()));
         let prepared = data::prepare(trial, provisioned, self.live, self.stop)?;
-        let Prepared { ids, filling, version, addresses, ring, shards, watched, mut caveats } =
+        let Prepared { ids, filling, version, addresses, ring, ranges, shards, watched, .. } =
             prepared;
+        let mut caveats = prepared.caveats;
         let (protocol, plan) = (trial.protocol, trial.plan.clone());
         let encoder = Encoder::speaking(protocol, plan, &trial.table, &ids, trial.consistency);
-        let encoder = Arc::new(encoder);
+        let encoder = Arc::new(encoder.over(&ranges));
         let stand_in = match &trial.target {
             TargetChoice::Reference { storage: Storage::Memory, .. } => {
                 StandIn::faultless(Target::REFERENCE)

@@ -20,6 +20,7 @@ Examples:
   wideload cassandra-stress read n=1M -rate threads=64 -node 10.0.0.5 -pop seq=1..1M
   wideload cassandra-stress 'mixed ratio(write=2,read=8) duration=5m -rate threads=400'
   wideload cassandra-stress user profile=posts.yaml 'ops(insert=1,timeline=4)' n=1M
+  wideload cassandra-stress --tls --tls-ca ca.pem write n=1M -node db1
   wideload cassandra-stress help -rate
   ln -s $(command -v wideload) cassandra-stress         # called so, it is that tool
 
@@ -36,7 +37,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     client: ClientFlags,
     /// The command and its options
+    // Whom TLS is spoken with stands in it.
     #[arg(
+        id = "target",
         value_name = "COMMAND",
         required = true,
         trailing_var_arg = true,
@@ -64,10 +67,13 @@ pub(crate) struct ClientFlags {
     /// The run directory: new or empty [default: runs/<utc>-cassandra-stress-<command>]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    tls: super::tls::Flags,
 }
 
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
-    let settings = match asked(&args.line, args.client.compat) {
+    let tls = args.client.tls()?;
+    let settings = match asked(&args.line, args.client.compat, &tls) {
         Ok(Asked::Run(settings)) => settings,
         Ok(Asked::Help(topic)) => return tell_help(topic.as_deref()),
         Ok(Asked::Print(drawn)) => {
@@ -83,7 +89,7 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     tell(&settings);
     let current = Current::default();
     let stop = signals::stop_flag(&current).map_err(Exit::environment)?;
-    let client = args.client.client(&args.line)?;
+    let client = args.client.client(&args.line, tls)?;
     let mut begun = |run_dir: &std::path::Path| current.set(run_dir.to_owned());
     let done = stress::run(&settings, &client, &mut io::stdout(), &mut begun, &stop)?;
     tell_done(&done);
@@ -95,13 +101,21 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
 }
 
 /// Reads a line, which may also be one argument of the shell.
-pub(crate) fn asked(line: &[String], compat: Compat) -> Result<Asked, LineError> {
-    parse(line, compat, &Reachable)
+pub(crate) fn asked(
+    line: &[String],
+    compat: Compat,
+    tls: &Option<drive::tls::Client>,
+) -> Result<Asked, LineError> {
+    parse(line, compat, &Reachable { tls: tls.clone() })
 }
 
 impl ClientFlags {
     /// Who carries the line out. `line` is shown without its passwords.
-    pub(crate) fn client(&self, line: &[String]) -> Result<Client, Exit> {
+    pub(crate) fn client(
+        &self,
+        line: &[String],
+        tls: Option<drive::tls::Client>,
+    ) -> Result<Client, Exit> {
         let ddl = match &self.ddl {
             None => Vec::new(),
             Some(path) => {
@@ -119,7 +133,14 @@ impl ClientFlags {
             seed: self.seed,
             command_line: program.into_iter().chain(line.iter().map(|w| redacted(w))).collect(),
             ddl,
+            tls,
+            tls_words: self.tls.recorded(),
         })
+    }
+
+    /// Reads the files of TLS, if it is asked for.
+    pub(crate) fn tls(&self) -> Result<Option<drive::tls::Client>, Exit> {
+        self.tls.client()
     }
 
     /// The generation to follow.

@@ -21,7 +21,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     client: ClientFlags,
     /// The tool's name, cassandra-stress or ycsb, and its command line
+    // Whom TLS is spoken with stands in it.
     #[arg(
+        id = "target",
         value_name = "COMMAND",
         required = true,
         trailing_var_arg = true,
@@ -50,9 +52,10 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
 }
 
 fn cassandra_stress(args: &Args, line: &[String]) -> Result<ExitCode, Exit> {
-    match asked(line, args.client.compat()) {
+    let tls = args.client.tls()?;
+    match asked(line, args.client.compat(), &tls) {
         Ok(Asked::Run(settings)) => {
-            let client = args.client.client(line)?;
+            let client = args.client.client(line, tls)?;
             output::print(&stress::explain(&settings, &client)?)?;
             Ok(ExitCode::SUCCESS)
         }

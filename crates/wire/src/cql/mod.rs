@@ -28,7 +28,7 @@ pub use error::{DecodeError, ErrorCode};
 pub use header::{HEADER_SIZE, Header, Opcode, flags};
 pub use protocol::{Compression, Protocol, ProtocolError, VERSION, VERSION_5};
 pub use rows::{RowsTemplate, RowsWriter};
-pub use template::{ExecuteTemplate, FrameWriter};
+pub use template::{ExecuteTemplate, FrameWriter, PageTemplate};
 pub use types::ColumnType;
 
 /// Set in a header's version byte when the frame is a response.

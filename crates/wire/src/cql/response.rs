@@ -408,6 +408,24 @@ pub fn classify(header: &Header, body: &[u8]) -> Result<Reply, DecodeError> {
     Ok(Reply::Rows { count, cells_offset: cursor.offset(), column_count })
 }
 
+/// Where a page of rows has ended, to ask for the next one with; None behind the last page.
+///
+/// # Errors
+/// [`DecodeError`] when the frame is torn.
+pub fn paging_state<'a>(header: &Header, body: &'a [u8]) -> Result<Option<&'a [u8]>, DecodeError> {
+    let mut cursor = Cursor::new(body);
+    skip_prefix(header, &mut cursor)?;
+    if cursor.i32("result kind")? != result_kind::ROWS {
+        return Ok(None);
+    }
+    let flags = cursor.i32("metadata flags")?;
+    cursor.i32("number of columns")?;
+    match flags & rows_flags::HAS_MORE_PAGES {
+        0 => Ok(None),
+        _ => cursor.bytes("paging state"),
+    }
+}
+
 /// A server may send metadata although it was asked not to.
 #[cold]
 fn classify_with_metadata(header: &Header, body: &[u8]) -> Result<Reply, DecodeError> {

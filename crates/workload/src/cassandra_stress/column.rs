@@ -316,6 +316,48 @@ impl ColumnGenerator {
     }
 }
 
+impl ColumnGenerator {
+    /// How databases order two values; as their bytes where that is not known.
+    pub(super) fn compare_stored(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let ColumnType::Scalar(scalar) = self.column_type else { return a.cmp(b) };
+        match scalar {
+            ScalarType::Text
+            | ScalarType::Blob
+            | ScalarType::Boolean
+            | ScalarType::Inet
+            | ScalarType::Date => a.cmp(b),
+            // By version; a drawn one is of version 1 by chance alone.
+            ScalarType::Uuid => {
+                let (left, right) = (uuid_rank(a), uuid_rank(b));
+                left.cmp(&right).then_with(|| a.cmp(b))
+            }
+            // The time first, then signed bytes.
+            ScalarType::Timeuuid => {
+                let signed = |byte: &u8| byte.cast_signed();
+                let bytes = || a.iter().map(signed).cmp(b.iter().map(signed));
+                ticks_of(a).cmp(&ticks_of(b)).then_with(bytes)
+            }
+            _ => match self.comparison() {
+                Some(compare) => compare(a, b),
+                None => a.cmp(b),
+            },
+        }
+    }
+
+    /// Whether what was read is what was written: of sets in any order.
+    pub(super) fn is_same(&self, written: &[u8], read: &[u8]) -> bool {
+        match (self.column_type, written.get(LENGTH..), read.get(LENGTH..)) {
+            (ColumnType::Set(_), Some(elements), Some(others)) => {
+                // Neither has one twice.
+                written[..LENGTH] == read[..LENGTH]
+                    && elements.len() == others.len()
+                    && each(elements).all(|element| holds(others, element))
+            }
+            _ => written == read,
+        }
+    }
+}
+
 impl ColumnType {
     fn element(self) -> ScalarType {
         match self {
@@ -332,16 +374,33 @@ pub struct ColumnDraws {
     size: DrawState,
 }
 
-/// Whether one of the elements, each behind its length, is `value`.
-fn holds(mut elements: &[u8], value: &[u8]) -> bool {
-    while let Some((length, rest)) = elements.split_first_chunk::<LENGTH>() {
+/// Elements that stand behind their lengths.
+fn each(mut elements: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (length, rest) = elements.split_first_chunk::<LENGTH>()?;
         let size = (u32::from_be_bytes(*length) as usize).min(rest.len());
-        if rest[..size] == *value {
-            return true;
-        }
         elements = &rest[size..];
+        Some(&rest[..size])
+    })
+}
+
+/// Whether one of the elements is `value`.
+fn holds(elements: &[u8], value: &[u8]) -> bool {
+    each(elements).any(|element| element == value)
+}
+
+/// The time of a version 1 UUID, in steps of 100 ns.
+fn ticks_of(uuid: &[u8]) -> u64 {
+    let high = halves(uuid).0.cast_unsigned();
+    (high & 0x0FFF) << 48 | (high >> 16 & 0xFFFF) << 32 | high >> 32
+}
+
+/// What UUIDs are ordered by first: version, and time where that is 1.
+fn uuid_rank(uuid: &[u8]) -> (u64, u64) {
+    match halves(uuid).0.cast_unsigned() >> 12 & 0x0F {
+        1 => (1, ticks_of(uuid)),
+        version => (version, 0),
     }
-    false
 }
 
 /// The shortest two's complement.

@@ -95,6 +95,7 @@ impl Settings {
                 choices: 1,
                 name: kind.operation(),
                 column_apart: false,
+                last_choices: 1,
             }],
         };
         let columns: Vec<usize> = (0..self.columns.names.len()).collect();

@@ -3,14 +3,15 @@
 //! The insert is the original's: an UPDATE of all columns, or an INSERT where there is nothing but
 //! the key. Source: cassandra-stress, `StressProfile.java`.
 
-use super::profile::{BatchType, NamedColumn, Profile};
+use super::conditions::bound_conditions;
+use super::profile::{BatchType, NamedColumn, Profile, Query, Table, TokenRangeQuery};
 use super::qualify::queried;
 use super::rows::PartitionGenerator;
-use super::settings::{Command, Settings, Spec, User, UserAction, UserOperation};
+use super::settings::{Command, Compat, Settings, Spec, User, UserAction, UserOperation};
 use super::{Distribution, Ratio};
 use crate::lengths::Lengths;
 use crate::plan::{Action, Cells, Operation, Plan, Runs, Schema, Statement, Step};
-use crate::tables::{Creation, TableRows, TableStatement, Tables, Touch, Write};
+use crate::tables::{Bounds, Creation, Scan, TableRows, TableStatement, Tables, Touch, Write};
 use crate::values::{Content, Values};
 use std::sync::Arc;
 
@@ -29,22 +30,17 @@ impl Settings {
 
     pub(super) fn user_plan(&self, user: &User, threads: usize) -> Plan {
         let tables: Vec<_> = user.specs.iter().map(|spec| self.table_of(spec)).collect();
-        let statements: Vec<_> =
-            user.operations.iter().map(|operation| self.statement_of(user, operation)).collect();
+        let mut statements = Vec::new();
+        let mut operations = Vec::new();
         let total: f64 = user.operations.iter().map(|operation| operation.weight).sum();
-        let operation = |(index, operation): (usize, &UserOperation)| Operation {
-            name: operation.name.clone().into(),
-            weight: operation.weight / total,
-            steps: vec![Step {
-                first_statement: index,
-                choices: 1,
-                name: "statement",
-                column_apart: false,
-            }],
-        };
-        let action = |operation: &UserOperation| match operation.action {
-            UserAction::Insert => Action::Update,
-            UserAction::Query(_) => Action::Read,
+        for operation in &user.operations {
+            let steps = self.steps_of(user, operation, &mut statements);
+            let (name, weight) = (operation.name.clone().into(), operation.weight / total);
+            operations.push(Operation { name, weight, steps });
+        }
+        let action = |statement: &TableStatement| match statement.touch {
+            Touch::Write(_) => Action::Update,
+            _ => Action::Read,
         };
         let first = &user.specs[0];
         let names = |columns: &[NamedColumn]| {
@@ -60,12 +56,11 @@ impl Settings {
                 timestamp_us: None,
             },
             load: Vec::new(),
-            run: user.operations.iter().enumerate().map(operation).collect(),
-            statements: user
-                .operations
+            run: operations,
+            statements: statements
                 .iter()
-                .map(|operation| Statement {
-                    action: action(operation),
+                .map(|statement| Statement {
+                    action: action(statement),
                     columns: Vec::new(),
                     by_name: true,
                     counts: false,
@@ -93,44 +88,146 @@ impl Settings {
         TableRows::new((keyspace, table), creation, &spec.table, generator)
     }
 
-    fn statement_of(&self, user: &User, operation: &UserOperation) -> TableStatement {
-        let Spec { profile, .. } = &user.specs[operation.spec];
-        let whole = self.insert.row_population.clone().unwrap_or(Ratio::whole());
-        let upper =
-            |level: &Option<String>| level.as_ref().map(|level| level.trim().to_uppercase());
-        let query = match &operation.action {
-            UserAction::Query(name) => profile.queries.get(name),
-            UserAction::Insert => None,
+    /// Appends the statements of an operation; returns its steps.
+    fn steps_of(
+        &self,
+        user: &User,
+        operation: &UserOperation,
+        statements: &mut Vec<TableStatement>,
+    ) -> Vec<Step> {
+        let spec = &user.specs[operation.spec];
+        let mut step = |name: &'static str, choices: usize, all: Vec<TableStatement>| {
+            let (first_statement, last_choices) = (statements.len(), all.len() + 1 - choices);
+            statements.extend(all);
+            Step { first_statement, choices, name, column_apart: choices > 1, last_choices }
         };
-        let serial = (self.serial_consistency != "SERIAL").then(|| self.serial_consistency.clone());
-        match query {
-            Some(query) => TableStatement {
-                table: operation.spec,
-                text: queried(bare(&query.cql), &profile.keyspace),
-                touch: Touch::Ask { same_row: query.same_row, row_population: whole },
-                consistency: upper(&query.consistency),
-                serial_consistency: upper(&query.serial_consistency).or(serial),
-            },
-            None => TableStatement {
-                table: operation.spec,
-                text: insert_text(&user.specs[operation.spec]),
-                touch: Touch::Write(Box::new(self.write_of(profile))),
-                consistency: self
-                    .insert
-                    .consistency
-                    .clone()
-                    .or_else(|| upper(&profile.insert.consistency)),
-                serial_consistency: self
-                    .insert
-                    .serial_consistency
-                    .clone()
-                    .or_else(|| upper(&profile.insert.serial_consistency))
-                    .or(serial),
-            },
+        match &operation.action {
+            UserAction::Insert => {
+                vec![step("statement", 1, vec![self.insert_of(spec, operation.spec)])]
+            }
+            UserAction::Validate => {
+                let all = self.validations_of(spec, operation.spec);
+                vec![step("statement", spec.table.clustering_key.len() + 1, all)]
+            }
+            UserAction::Scan(name) => {
+                let query = spec.profile.token_range_queries.get(name);
+                let all = query.map(|query| self.scan_of(spec, operation.spec, query));
+                vec![step("statement", 1, all.into_iter().collect())]
+            }
+            UserAction::Query(name) => {
+                let Some(query) = spec.profile.queries.get(name) else { return Vec::new() };
+                let asking = self.asking_of(spec, operation.spec, query);
+                let conditions = match self.compat {
+                    Compat::Apache5 => bound_conditions(&query.cql),
+                    _ => Vec::new(),
+                };
+                if conditions.is_empty() {
+                    return vec![step("statement", 1, vec![asking])];
+                }
+                let look = look_of(spec, operation.spec, &conditions);
+                let row_population = self.row_population();
+                let touch = Touch::Swap { row_population, conditions };
+                let swap = TableStatement { touch, ..asking };
+                vec![step("look", 1, vec![look]), step("swap", 1, vec![swap])]
+            }
         }
     }
 
-    fn write_of(&self, profile: &Profile) -> Write {
+    fn row_population(&self) -> Ratio {
+        self.insert.row_population.clone().unwrap_or(Ratio::whole())
+    }
+
+    /// The level of conditions that the line gives.
+    fn serial(&self) -> Option<String> {
+        (self.serial_consistency != "SERIAL").then(|| self.serial_consistency.clone())
+    }
+
+    fn asking_of(&self, spec: &Spec, table: usize, query: &Query) -> TableStatement {
+        TableStatement {
+            table,
+            text: queried(bare(&query.cql), &spec.profile.keyspace),
+            touch: Touch::Ask { same_row: query.same_row, row_population: self.row_population() },
+            consistency: upper(&query.consistency),
+            serial_consistency: upper(&query.serial_consistency).or(self.serial()),
+        }
+    }
+
+    fn insert_of(&self, spec: &Spec, table: usize) -> TableStatement {
+        let (line, file) = (&self.insert, &spec.profile.insert);
+        TableStatement {
+            table,
+            text: insert_text(spec),
+            touch: Touch::Write(Box::new(self.write_of(&spec.profile))),
+            consistency: line.consistency.clone().or_else(|| upper(&file.consistency)),
+            serial_consistency: line
+                .serial_consistency
+                .clone()
+                .or_else(|| upper(&file.serial_consistency))
+                .or(self.serial()),
+        }
+    }
+
+    /// The whole partition, and parts of it between two values of the first clustering columns;
+    /// between two rows with and without each of them.
+    fn validations_of(&self, spec: &Spec, table: usize) -> Vec<TableStatement> {
+        let population = self.insert.row_population.as_ref();
+        let population = population.or(spec.profile.insert.row_population.as_ref());
+        let present = population.map_or(1.0, Ratio::min);
+        let whole = format!("SELECT * FROM {}", of_key(spec, &spec.table.partition_key));
+        let names: Vec<_> = spec.table.clustering_key.iter().map(|c| plain(&c.name)).collect();
+        let statement = |depth: usize, lower_inclusive: bool, upper_inclusive: bool| {
+            let (columns, marks) = (names[..depth].join(","), vec!["?"; depth].join(","));
+            let below = if lower_inclusive { ">=" } else { ">" };
+            let above = if upper_inclusive { "<=" } else { "<" };
+            let bounds = match depth {
+                0 => String::new(),
+                _ => format!(" AND ({columns}){below}({marks}) AND ({columns}){above}({marks})"),
+            };
+            TableStatement {
+                table,
+                text: format!("{whole}{bounds}"),
+                touch: Touch::Validate(Bounds { depth, lower_inclusive, upper_inclusive, present }),
+                consistency: None,
+                serial_consistency: None,
+            }
+        };
+        let mut all = vec![statement(0, true, true)];
+        all.extend((1..names.len()).map(|depth| statement(depth, true, false)));
+        if !names.is_empty() {
+            let ways = [(true, true), (true, false), (false, true), (false, false)];
+            all.extend(ways.map(|(lower, upper)| statement(names.len(), lower, upper)));
+        }
+        all
+    }
+
+    fn scan_of(&self, spec: &Spec, table: usize, query: &TokenRangeQuery) -> TableStatement {
+        let Table { partition_key, clustering_key, values, .. } = &spec.table;
+        let names = |columns: &[NamedColumn]| {
+            columns.iter().map(|column| plain(&column.name)).collect::<Vec<_>>()
+        };
+        let columns = match query.columns.trim() {
+            "*" => [names(partition_key), names(clustering_key), names(values)].concat().join(", "),
+            columns => columns.to_owned(),
+        };
+        let token = format!("token({})", names(partition_key).join(", "));
+        let name = format!("{}.{}", spec.profile.keyspace, spec.profile.table);
+        TableStatement {
+            table,
+            text: format!(
+                "SELECT {token}, {columns} FROM {name} WHERE {token} > ? AND {token} <= ?"
+            ),
+            touch: Touch::Scan(Scan {
+                page_rows: query.page_rows,
+                parts: self.token_range.parts,
+                wraps: self.token_range.wraps,
+                first_pages: false,
+            }),
+            consistency: None,
+            serial_consistency: None,
+        }
+    }
+
+    pub(super) fn write_of(&self, profile: &Profile) -> Write {
         let (line, file) = (&self.insert, &profile.insert);
         let either = |a: &Option<Ratio>, b: &Option<Ratio>| {
             a.clone().or_else(|| b.clone()).unwrap_or(Ratio::whole())
@@ -141,6 +238,7 @@ impl Settings {
             select: either(&line.select, &file.select),
             row_population: either(&line.row_population, &file.row_population),
             batch: line.batch_type.or(file.batch_type).unwrap_or(BatchType::Logged),
+            visits: self.visits.clone(),
         }
     }
 
@@ -150,7 +248,7 @@ impl Settings {
         let Some(user) = self.user() else { return 1.0 };
         let total: f64 = user.operations.iter().map(|operation| operation.weight).sum();
         let of = |operation: &UserOperation| match operation.action {
-            UserAction::Query(_) => operation.weight,
+            UserAction::Query(_) | UserAction::Validate | UserAction::Scan(_) => operation.weight,
             UserAction::Insert => {
                 let write = self.write_of(&user.specs[operation.spec].profile);
                 operation.weight * write.partitions.average().max(1) as f64
@@ -174,11 +272,37 @@ impl Settings {
             let write = self.write_of(&spec.profile);
             let rows = write.select.max()
                 * write.partitions.max() as f64
-                * self.table_of(spec).generator.rows_max();
+                * self.table_of(spec).generator.rows_max()
+                / write.visits.as_ref().map_or(1, |visits| visits.visits.min().max(1)) as f64;
             let refused = write.batch == BatchType::Logged && rows > BATCH_ROWS_MAX;
             most = (most.0.max(rows), most.1 || refused);
         }
         most
+    }
+}
+
+/// A level in capitals.
+fn upper(level: &Option<String>) -> Option<String> {
+    level.as_ref().map(|level| level.trim().to_uppercase())
+}
+
+/// A table and the whole of these columns of its key.
+fn of_key<'a>(spec: &Spec, columns: impl IntoIterator<Item = &'a NamedColumn>) -> String {
+    let each = |column: &NamedColumn| format!("{} = ?", plain(&column.name));
+    let key: Vec<_> = columns.into_iter().map(each).collect();
+    format!("{}.{} WHERE {}", spec.profile.keyspace, spec.profile.table, key.join(" AND "))
+}
+
+/// Asks one row for what conditions compare. The level is that of the original's driver.
+fn look_of(spec: &Spec, table: usize, conditions: &[String]) -> TableStatement {
+    let names: Vec<_> = conditions.iter().map(|name| plain(name)).collect();
+    let key = spec.table.partition_key.iter().chain(&spec.table.clustering_key);
+    TableStatement {
+        table,
+        text: format!("SELECT {} FROM {}", names.join(", "), of_key(spec, key)),
+        touch: Touch::Look,
+        consistency: Some("LOCAL_ONE".to_owned()),
+        serial_consistency: None,
     }
 }
 

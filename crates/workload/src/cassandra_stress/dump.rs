@@ -51,6 +51,14 @@ fn described(drawn: &Drawn) -> String {
     format!("{inverted}{body}")
 }
 
+/// As [`described`], of a text; of one that is no distribution the text.
+fn described_text(spec: &str) -> String {
+    match Distribution::parse(spec) {
+        Ok(distribution) => described(&Drawn { text: spec.to_owned(), distribution }),
+        Err(_) => spec.to_owned(),
+    }
+}
+
 /// Mean and standard deviation of a gaussian as written.
 fn moments(text: &str, min: i64, max: i64) -> (f64, f64) {
     let inner = text.split_once('(').map_or("", |(_, inner)| inner.trim_end_matches(')'));
@@ -152,7 +160,7 @@ impl Settings {
 
     /// What profiles make and ask.
     fn dump_profiles(&self, text: &mut String) -> std::fmt::Result {
-        for Spec { profile, .. } in self.user().iter().flat_map(|user| &user.specs) {
+        for spec @ Spec { profile, .. } in self.user().iter().flat_map(|user| &user.specs) {
             writeln!(text, "\n******************** Profile ********************")?;
             writeln!(text, "  Keyspace Name: {}", profile.keyspace)?;
             let cql = |cql: &Option<String>| or_null(cql.as_deref()).to_owned();
@@ -164,27 +172,60 @@ impl Settings {
                 [] => "null".to_owned(),
                 all => format!("[{}]", all.join(", ")),
             };
-            writeln!(text, "  Extra Schema Definitions: {extra}\n  Query Definitions:")?;
-            for (name, query) in &profile.queries {
-                let fields = if query.same_row { "samerow" } else { "multirow" };
-                writeln!(text, "    {name}: CQL:{};Fields:{fields};", query.cql)?;
+            writeln!(text, "  Extra Schema Definitions: {extra}\n  Generator Configs:")?;
+            for (name, written) in &profile.written.columns {
+                let named = ["Clustering", "Size", "Identity"].iter().zip(written);
+                let each = named.filter_map(|(what, spec)| {
+                    spec.as_ref().map(|spec| format!("{what}: {};", described_text(spec)))
+                });
+                writeln!(text, "    {name}: {}", each.collect::<String>())?;
             }
-            writeln!(text, "  Token Range Queries:")?;
-            for (name, query) in &profile.token_range_queries {
-                let (columns, rows) = (&query.columns, query.page_rows);
-                writeln!(text, "    {name}: Columns:{columns};Page Size:{rows};")?;
+            writeln!(text, "  Query Definitions:")?;
+            let lists = [
+                ("", &profile.written.queries),
+                ("  Token Range Queries:\n", &profile.written.token_range_queries),
+                ("  Insert Settings:\n", &profile.written.insert),
+            ];
+            for (head, pairs) in lists {
+                text.push_str(head);
+                for (name, value) in pairs {
+                    writeln!(text, "    {name}: {value}")?;
+                }
             }
+            self.dump_batches(spec, text)?;
         }
         Ok(())
+    }
+
+    /// How large the operations that write are.
+    fn dump_batches(&self, spec: &Spec, text: &mut String) -> std::fmt::Result {
+        let write = self.write_of(&spec.profile);
+        let visits = self.visits.as_ref().map(|visits| &visits.visits);
+        let (fewest, most) = visits.map_or((1, 1), |visits| (visits.min(), visits.max()));
+        let clusters = || spec.table.clustering_key.iter().map(|c| c.generator.cluster());
+        let least: f64 = clusters().map(|cluster| cluster.min() as f64).product();
+        let greatest: f64 = clusters().map(|cluster| cluster.max() as f64).product();
+        let (few, many) = (write.partitions.min(), write.partitions.max());
+        let total = (few as f64 * least, many as f64 * greatest);
+        let rows = (
+            write.select.min() * total.0 / most as f64,
+            write.select.max() * total.1 / fewest as f64,
+        );
+        writeln!(
+            text,
+            "Generating batches with [{few}..{many}] partitions and [{:.0}..{:.0}] rows (of \
+             [{:.0}..{:.0}] total rows in the partitions)",
+            rows.0.round(),
+            rows.1.round(),
+            total.0,
+            total.1
+        )
     }
 
     fn dump_insert(&self, text: &mut String) -> std::fmt::Result {
         let Shown { revisit, visits, partitions, select, row_population, batch_type, .. } =
             &self.shown;
-        let drawn = |spec: &str| match Distribution::parse(spec) {
-            Ok(distribution) => described(&Drawn { text: spec.to_owned(), distribution }),
-            Err(_) => spec.to_owned(),
-        };
+        let drawn = described_text;
         let ratio = |spec: &str| match spec.rsplit_once('/') {
             Some((delegate, divisor)) => {
                 let divisor: f64 = divisor.parse().unwrap_or(1.0);

@@ -9,7 +9,7 @@ use super::settings::{Asked, Compat, Files, parse};
 use crate::plan::Plan;
 
 /// Groups that say what is done.
-const GROUPS: [&str; 4] = ["-pop", "-col", "-errors", "-insert"];
+const GROUPS: [&str; 5] = ["-pop", "-col", "-errors", "-insert", "-tokenrange"];
 /// Words of a command that say for how long, at which level, or what comes before.
 const ELSEWHERE: [&str; 8] =
     ["n=", "n<", "n>", "duration=", "err<", "cl=", "no-warmup", "truncate="];

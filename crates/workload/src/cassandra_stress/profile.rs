@@ -10,6 +10,7 @@
 use super::column::{ColumnGenerator, ColumnSpec, ColumnType, ScalarType};
 use super::create_table::{Place, TableDefinition, TableError};
 use super::distribution::{Distribution, DistributionError, Ratio};
+use super::ordered::{Ordered, hash_ordered};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -34,9 +35,9 @@ struct Document {
     table_definition: Option<String>,
     extra_definitions: Option<Vec<String>>,
     columnspec: Option<Vec<BTreeMap<String, String>>>,
-    insert: Option<BTreeMap<String, String>>,
-    queries: Option<BTreeMap<String, QueryDocument>>,
-    token_range_queries: Option<BTreeMap<String, TokenRangeDocument>>,
+    insert: Option<Ordered<String>>,
+    queries: Option<Ordered<QueryDocument>>,
+    token_range_queries: Option<Ordered<TokenRangeDocument>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -80,6 +81,59 @@ pub struct Profile {
     pub queries: BTreeMap<String, Query>,
     /// By name.
     pub token_range_queries: BTreeMap<String, TokenRangeQuery>,
+    /// As they are shown.
+    pub written: Written,
+}
+
+/// What a profile says, in the words and the order in which the original shows it.
+#[derive(Debug, Clone, Default)]
+pub struct Written {
+    /// Columns with their distributions: cluster, size, population.
+    pub columns: Vec<(String, [Option<String>; 3])>,
+    /// Queries, each in a line.
+    pub queries: Vec<(String, String)>,
+    /// Queries over token ranges, each in a line.
+    pub token_range_queries: Vec<(String, String)>,
+    /// Settings of the insert.
+    pub insert: Vec<(String, String)>,
+}
+
+impl Written {
+    fn of(document: &Document) -> Self {
+        let columns = document.columnspec.iter().flatten().filter_map(|element| {
+            let get = |wanted: &str| {
+                let found = element.iter().find(|(key, _)| key.eq_ignore_ascii_case(wanted));
+                found.map(|(_, value)| value.clone())
+            };
+            Some((get("name")?.to_lowercase(), ["cluster", "size", "population"].map(get)))
+        });
+        let mut columns: Vec<_> = columns.collect();
+        // The last one of a name counts, in the place of the first.
+        for index in (1..columns.len()).rev() {
+            if let Some(first) = (0..index).find(|i| columns[*i].0 == columns[index].0) {
+                let last = columns.remove(index);
+                columns[first] = last;
+            }
+        }
+        let or_null = |text: &Option<String>| text.clone().unwrap_or_else(|| "null".to_owned());
+        let queries = document.queries.iter().flat_map(|queries| &queries.0);
+        let ranges = document.token_range_queries.iter().flat_map(|queries| &queries.0);
+        Self {
+            columns: hash_ordered(columns),
+            queries: queries
+                .map(|(name, query)| {
+                    let (cql, fields) = (or_null(&query.cql), or_null(&query.fields));
+                    (name.clone(), format!("CQL:{cql};Fields:{fields};"))
+                })
+                .collect(),
+            token_range_queries: ranges
+                .map(|(name, query)| {
+                    (name.clone(), format!("Columns:{};", or_null(&query.columns)))
+                })
+                .collect(),
+            insert: document.insert.clone().unwrap_or_default().0,
+        }
+    }
 }
 
 /// How rows are written; what the profile leaves open is the command line's or the default.
@@ -292,6 +346,7 @@ impl Profile {
         let options = serde_saphyr::options! { budget: budget };
         let document: Document = serde_saphyr::from_str_with_options(text, options)
             .map_err(|error| ProfileError::Yaml(Box::new(error)))?;
+        let written = Written::of(&document);
         let keyspace = document.keyspace.ok_or(ProfileError::Missing("keyspace"))?;
         let table = document.table.ok_or(ProfileError::Missing("table"))?;
         let table_definition = document.table_definition.filter(|text| !text.is_empty());
@@ -303,8 +358,8 @@ impl Profile {
             }
             _ => {}
         }
-        let ranges = document.token_range_queries.unwrap_or_default();
-        let queries = queries(document.queries.unwrap_or_default(), &ranges)?;
+        let ranges = document.token_range_queries.unwrap_or_default().0;
+        let queries = queries(document.queries.unwrap_or_default().0, &ranges)?;
         Ok(Self {
             spec_name: document.specname.unwrap_or_else(|| format!("{keyspace}.{table}")),
             keyspace,
@@ -314,7 +369,8 @@ impl Profile {
             definition,
             extra_definitions: document.extra_definitions.unwrap_or_default(),
             columns: columns(document.columnspec.unwrap_or_default())?,
-            insert: insert(document.insert.unwrap_or_default())?,
+            insert: insert(document.insert.unwrap_or_default().0)?,
+            written,
             queries,
             token_range_queries: ranges.into_iter().map(token_range_query).collect(),
         })
@@ -399,7 +455,7 @@ fn columns(
     Ok(columns)
 }
 
-fn insert(options: BTreeMap<String, String>) -> Outcome<Insert> {
+fn insert(options: Vec<(String, String)>) -> Outcome<Insert> {
     const KNOWN: &str = "partitions, select, row-population, batchtype, condition, \
                          consistencyLevel, serialConsistencyLevel";
     const TYPES: &str = "LOGGED, UNLOGGED, COUNTER";
@@ -426,13 +482,16 @@ fn insert(options: BTreeMap<String, String>) -> Outcome<Insert> {
 }
 
 fn queries(
-    queries: BTreeMap<String, QueryDocument>,
-    ranges: &BTreeMap<String, TokenRangeDocument>,
+    queries: Vec<(String, QueryDocument)>,
+    ranges: &[(String, TokenRangeDocument)],
 ) -> Outcome<BTreeMap<String, Query>> {
     let mut read = BTreeMap::new();
     for (name, query) in queries {
         let lower = name.to_lowercase();
-        if lower == "insert" || lower == "validate" || ranges.contains_key(&name) {
+        if lower == "insert"
+            || lower == "validate"
+            || ranges.iter().any(|(range, _)| *range == name)
+        {
             return Err(ProfileError::QueryName(name));
         }
         let same_row = match query.fields.as_deref().map(str::to_ascii_lowercase).as_deref() {
@@ -461,7 +520,9 @@ fn queries(
 
 fn token_range_query((name, query): (String, TokenRangeDocument)) -> (String, TokenRangeQuery) {
     let columns = query.columns.unwrap_or_else(|| "*".to_owned());
-    (name, TokenRangeQuery { columns, page_rows: query.page_size.unwrap_or(5_000) })
+    // The original's driver takes its default for 0, too; the protocol counts in 31 bits.
+    let page_rows = query.page_size.filter(|rows| *rows > 0).unwrap_or(5_000).min(i32::MAX as u32);
+    (name, TokenRangeQuery { columns, page_rows })
 }
 
 /// Keys and values whose keys are known in small letters.
@@ -471,7 +532,7 @@ struct Options {
 }
 
 impl Options {
-    fn new(place: String, options: BTreeMap<String, String>) -> Outcome<Self> {
+    fn new(place: String, options: impl IntoIterator<Item = (String, String)>) -> Outcome<Self> {
         let mut values = BTreeMap::new();
         for (key, value) in options {
             let key = key.to_lowercase();

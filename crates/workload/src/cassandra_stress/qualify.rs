@@ -42,6 +42,20 @@ fn qualified(cql: &str, keyspace: &str, wanted: impl Fn(&[&str]) -> bool) -> Str
     text
 }
 
+/// The tokens of a statement, without blanks and comments.
+#[must_use]
+pub(super) fn words(mut cql: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    while let Some(size) = token(cql) {
+        let (word, rest) = cql.split_at(size);
+        if !is_passed_over(word) {
+            words.push(word);
+        }
+        cql = rest;
+    }
+    words
+}
+
 /// What stands behind blanks and comments.
 fn following(mut text: &str) -> &str {
     while let Some(size) = token(text).filter(|size| is_passed_over(&text[..*size])) {

@@ -69,6 +69,44 @@ impl PartitionGenerator {
         self.clustering.iter().map(|column| column.cluster().quantile(1.0) as f64).product()
     }
 
+    fn visit_size(&self, expected: i64, visits: i64) -> i64 {
+        match visits {
+            1 => (self.rows_max() as i64).saturating_add(1),
+            visits => (expected / visits).max(1),
+        }
+    }
+
+    /// The same with its rows in another order.
+    #[must_use]
+    pub fn ordered(&self, order: Order) -> Self {
+        Self { order, ..self.clone() }
+    }
+
+    /// In which order the values of a level come.
+    #[must_use]
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// How databases order two values of a clustering column; as their bytes where that is not
+    /// known.
+    #[must_use]
+    pub fn compare_stored(&self, column: usize, a: &[u8], b: &[u8]) -> Ordering {
+        self.clustering[column].compare_stored(a, b)
+    }
+
+    /// Whether what was read of a value column is what was written: of sets in any order.
+    #[must_use]
+    pub fn is_same(&self, column: usize, written: &[u8], read: &[u8]) -> bool {
+        self.values[column].is_same(written, read)
+    }
+
+    /// Number of clustering columns.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.clustering.len()
+    }
+
     /// Bytes that a value column needs at most, as [`ColumnGenerator::room`].
     #[must_use]
     pub fn value_room(&self, column: usize) -> usize {
@@ -253,6 +291,14 @@ impl Partition {
         self.has_row = self.seek(generator, 0, random);
     }
 
+    /// Rows that each of so many visits to the seed's partition is to write, by what is expected.
+    pub fn visit_size(&mut self, generator: &PartitionGenerator, seed: i64, visits: i64) -> i64 {
+        self.start(generator, seed, 1.0);
+        let Some(first) = generator.clustering.first() else { return 1 };
+        let expected = first.children(self.seed).max(1).saturating_mul(generator.descendants[0]);
+        generator.visit_size(expected, visits)
+    }
+
     /// Starts a visit to write the next part of the partition, and moves `visits` on by it. False
     /// when the partition is through; else there is a first row.
     pub fn start_write(
@@ -268,10 +314,7 @@ impl Partition {
         let children = first.children(self.seed).max(1);
         let expected = children.saturating_mul(generator.descendants[0]);
         self.set_chance(selection, expected);
-        let count = match visits.visits {
-            1 => (generator.rows_max() as i64).saturating_add(1),
-            visits => (expected / visits).max(1),
-        };
+        let count = generator.visit_size(expected, visits.visits);
         loop {
             self.first_level(generator, random);
             let position = visits.position;

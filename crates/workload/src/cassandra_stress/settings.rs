@@ -19,7 +19,7 @@ mod user;
 pub use shown::Shown;
 pub use types::{
     Columns, Command, Compat, Delay, DelayPolicy, Drawn, End, Errors, Graph, Hosts, Kind, Level,
-    Log, Mode, OperationType, Population, Rate, Schema, Settings, TimeUnit, Truncate,
+    Log, Mode, OperationType, Population, Rate, Schema, Settings, TimeUnit, TokenRange, Truncate,
 };
 pub use user::{Files, Sources, Spec, User, UserAction, UserOperation};
 
@@ -216,16 +216,13 @@ impl Reader {
         {
             self.ignored("add=", "no counter is written");
         }
-        let key_size = match chosen.get("keysize=") {
-            Some(word) => self.key_size(word)?,
-            None => 10,
-        };
+        let key_size = chosen.get("keysize=").map_or(Ok(10), |word| self.key_size(word))?;
         self.send_to(&mut line)?;
         let port = self.port(&mut line)?;
         let rate = self.rate(&mut line, &command, end)?;
         let (population, order) = self.population(&mut line, &command, end)?;
-        self.token_range(&mut line)?;
-        let insert = self.insert(&mut line, is_user)?;
+        let token_range = self.token_range(&mut line, &command)?;
+        let (insert, visits) = self.insert(&mut line, is_user)?;
         let columns = self.columns(&mut line, &command)?;
         let errors = self.errors(&mut line, is_user)?;
         let log = self.log(&mut line)?;
@@ -249,6 +246,8 @@ impl Reader {
             population,
             order,
             insert,
+            visits,
+            token_range,
             columns,
             schema,
             hosts,

@@ -130,7 +130,6 @@ fn what_is_not_built_is_refused_by_name() {
         ("write n=1 -mode thrift", "Thrift"),
         ("write n=1 -sendto host", "-sendto"),
         ("write n=1 -transport truststore=x", "Java's keys"),
-        ("write n=1 -insert visits=fixed(2)", "several visits"),
         ("legacy -o insert", "before 2.1"),
     ] {
         let error = asked(line).unwrap_err();

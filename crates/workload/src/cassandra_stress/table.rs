@@ -86,7 +86,8 @@ const OPS: Opt = opt(
     "ops",
     Pattern::Several(&[], true),
     None,
-    "How often each operation is done: ops(insert=2,QUERY=1), of several profiles SPEC.insert",
+    "How often each operation is done: ops(insert=2,validate=1,QUERY=1), of several profiles \
+     SPEC.insert",
 );
 
 /// Words of `user`.

@@ -266,7 +266,7 @@ impl Statements {
         if known.is_none() {
             self.list.extend(wanted);
         }
-        Step { first_statement, choices, name, column_apart: false }
+        Step { first_statement, choices, name, column_apart: false, last_choices: 1 }
     }
 }
 

@@ -280,7 +280,7 @@ fn stress_plan(args: &Args, line: &str, databases: usize) -> anyhow::Result<Ycsb
     let records = args.records.map_or(RECORDS, |records| records.0).div_ceil(databases as u64);
     let threads = args.threads.unwrap_or(THREADS) as usize;
     // Where it is driven is not known yet: its tables are those that profiles define.
-    let file = |path: &str| Reachable.text(path);
+    let file = |path: &str| Reachable::default().text(path);
     let (plan, notices) = cassandra_stress::native(line, records, threads, &file)?;
     if plan.tables.is_some() && (args.table.is_some() || args.load) {
         bail!("--table and --load are not for profiles, which name their tables and write rows");

@@ -1,14 +1,16 @@
 //! The groups of a command line: `-rate`, `-pop`, `-col` and all the others.
 
+use super::shown::store_as_pem;
 use super::{
     Columns, Command, Compat, Delay, DelayPolicy, Drawn, End, Errors, Graph, Hosts, Kind, Level,
-    Log, Mode, Population, Rate, Reader, Schema, credentials, drawn, names_of, number,
+    Log, Mode, Population, Rate, Reader, Schema, TokenRange, credentials, drawn, names_of, number,
 };
 use crate::cassandra_stress::line::{Line, LineError, Word};
 use crate::cassandra_stress::options::{Chosen, Opt, parts, select};
 use crate::cassandra_stress::profile::Insert;
 use crate::cassandra_stress::rows::Order;
 use crate::cassandra_stress::table;
+use crate::revisits::Visits;
 
 /// Clients beyond which memory would be asked for that no host has.
 const THREADS_MAX: u32 = 10_000_000;
@@ -176,23 +178,40 @@ impl Reader {
         Ok((Population::Sequence { first, last, wrap, lookback }, order))
     }
 
-    pub(super) fn token_range(&mut self, line: &mut Line) -> Result<(), LineError> {
-        if let Some(chosen) = chosen(line, "-tokenrange", &table::TOKENRANGE)? {
-            for (prefix, _) in chosen.written() {
-                self.ignored(&format!("-tokenrange {prefix}"), "no profile reads token ranges");
+    pub(super) fn token_range(
+        &mut self,
+        line: &mut Line,
+        command: &Command,
+    ) -> Result<TokenRange, LineError> {
+        let chosen = chosen(line, "-tokenrange", &table::TOKENRANGE)?.unwrap_or_default();
+        let scans = match command {
+            Command::User(user) => user.scans(),
+            Command::Single(_) | Command::Mixed { .. } => false,
+        };
+        for (prefix, _) in chosen.written() {
+            if !scans {
+                let why = "no query over token ranges is among the operations";
+                self.ignored(&format!("-tokenrange {prefix}"), why);
+            } else if prefix == "savedata=" {
+                self.ignored("-tokenrange savedata=", "rows are counted and not kept");
             }
         }
-        Ok(())
+        let parts = match chosen.get("split-factor=") {
+            Some(word) => number::<u32>(word, "split-factor=")?.max(1),
+            None => 1,
+        };
+        Ok(TokenRange { wraps: chosen.has("wrap"), parts })
     }
 
-    pub(super) fn insert(&mut self, line: &mut Line, is_user: bool) -> Result<Insert, LineError> {
+    pub(super) fn insert(
+        &mut self,
+        line: &mut Line,
+        is_user: bool,
+    ) -> Result<(Insert, Option<Visits>), LineError> {
         let chosen = chosen(line, "-insert", &table::INSERT)?.unwrap_or_default();
         for (prefix, word) in chosen.written() {
-            let distributed = ["revisit=", "visits=", "partitions="].contains(&prefix);
-            let drawn = distributed.then(|| drawn(word)).transpose()?;
-            if prefix == "visits=" && drawn.is_some_and(|d| d.distribution.max() > 1) {
-                let what = "Partitions that are written in several visits are not built yet";
-                return Err(LineError::unbuilt(word, what, "Leave visits= out."));
+            if ["revisit=", "visits=", "partitions="].contains(&prefix) {
+                drawn(word)?;
             }
             if !is_user {
                 self.ignored(
@@ -201,7 +220,10 @@ impl Reader {
                 );
             }
         }
-        if is_user { self.insert_settings(&chosen) } else { Ok(Insert::default()) }
+        match is_user {
+            true => Ok((self.insert_settings(&chosen)?, self.visits(&chosen)?)),
+            false => Ok((Insert::default(), None)),
+        }
     }
 
     pub(super) fn columns(
@@ -483,13 +505,13 @@ impl Reader {
     pub(super) fn transport(&mut self, line: &mut Line) -> Result<(), LineError> {
         let Some(chosen) = chosen(line, "-transport", &table::TRANSPORT)? else { return Ok(()) };
         for (prefix, word) in chosen.written() {
-            if ["truststore=", "keystore="].contains(&prefix) {
-                let what = "Stores of Java's keys are not read";
-                let cure = "Leave -transport out; `wideload run 'cassandra-stress:...' --tls` \
-                            speaks TLS with files of PEM.";
-                return Err(LineError::unbuilt(word, what, cure));
-            }
-            self.ignored(&format!("-transport {prefix}"), "connections are plain");
+            let Some(cure) = store_as_pem(prefix, &word.text) else {
+                let why =
+                    "the flags --tls.., which stand before the command, say how TLS is spoken";
+                self.ignored(&format!("-transport {prefix}"), why);
+                continue;
+            };
+            return Err(LineError::unbuilt(word, "Stores of Java's keys are not read", cure));
         }
         Ok(())
     }

@@ -85,3 +85,32 @@ impl Shown {
         }
     }
 }
+
+/// What makes of a store of Java's keys the files that TLS is spoken with here, and the flags that
+/// name them; None where `prefix` names no store.
+pub(super) fn store_as_pem(prefix: &str, store: &str) -> Option<String> {
+    let store = shell_quoted(store);
+    match prefix {
+        "truststore=" => Some(format!(
+            "Leave -transport out. Make PEM of it with `keytool -list -rfc -keystore {store} > \
+             ca.pem`, and write --tls --tls-ca ca.pem before the command."
+        )),
+        "keystore=" => Some(format!(
+            "Leave -transport out. Make PEM of it with `keytool -importkeystore -srckeystore \
+             {store} -destkeystore client.p12 -deststoretype PKCS12`, `openssl pkcs12 -in \
+             client.p12 -nokeys -out cert.pem`, `openssl pkcs12 -in client.p12 -nocerts -nodes \
+             -out key.pem`, of a key on an elliptic curve also `openssl ec -in key.pem -out \
+             key.pem`, and write --tls --tls-cert cert.pem --tls-key key.pem before the command."
+        )),
+        _ => None,
+    }
+}
+
+/// A name as a shell takes it.
+fn shell_quoted(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=@%:".contains(c);
+    match !name.is_empty() && name.chars().all(plain) {
+        true => name.to_owned(),
+        false => format!("'{}'", name.replace('\'', "'\\''")),
+    }
+}

@@ -6,6 +6,7 @@ use crate::cassandra_stress::distribution::Distribution;
 use crate::cassandra_stress::profile::Insert;
 use crate::cassandra_stress::rows::Order;
 use crate::cassandra_stress::table;
+use crate::revisits::Visits;
 use std::fmt;
 use std::str::FromStr;
 use units::Credentials;
@@ -415,6 +416,15 @@ pub enum Level {
     Verbose,
 }
 
+/// How ranges of tokens are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenRange {
+    /// All are read again when each was.
+    pub wraps: bool,
+    /// Each range of the ring is read in so many parts.
+    pub parts: u32,
+}
+
 /// What is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
@@ -474,6 +484,10 @@ pub struct Settings {
     pub order: Order,
     /// How profiles write.
     pub insert: Insert,
+    /// In how many visits they write a partition; None writes each at once.
+    pub visits: Option<Visits>,
+    /// How they read ranges of tokens.
+    pub token_range: TokenRange,
     /// Of the table.
     pub columns: Columns,
     /// Keyspace and table.

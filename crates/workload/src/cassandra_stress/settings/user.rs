@@ -2,16 +2,19 @@
 //!
 //! Source: cassandra-stress, `settings/SettingsCommandUser.java`, `SettingsInsert.java`.
 
+use super::Compat;
 use super::{
     Asked, Command, Drawn, Hosts, Mode, Population, Reader, Settings, drawn,
     types::consistency_named,
 };
+use crate::cassandra_stress::conditions::bound_conditions;
 use crate::cassandra_stress::create_table::TableDefinition;
 use crate::cassandra_stress::distribution::Ratio;
 use crate::cassandra_stress::line::{Group, Line, LineError, Word};
 use crate::cassandra_stress::options::{parts, select};
 use crate::cassandra_stress::profile::{BatchType, Insert, Profile, Table};
 use crate::cassandra_stress::table;
+use crate::revisits::{VISITS_MAX, Visits};
 use crate::tables::stored_name;
 
 /// What a line names and does not hold. Errors are words behind `cannot be read:`.
@@ -90,9 +93,19 @@ pub enum UserAction {
     Insert,
     /// A query of the profile, by its name in small letters.
     Query(String),
+    /// Reads rows, and compares them with what is written.
+    Validate,
+    /// A query over ranges of tokens, by its name.
+    Scan(String),
 }
 
 impl User {
+    /// Whether ranges of tokens are read.
+    #[must_use]
+    pub fn scans(&self) -> bool {
+        self.operations.iter().any(|operation| matches!(operation.action, UserAction::Scan(_)))
+    }
+
     /// Whether nothing is asked for.
     #[must_use]
     pub fn only_inserts(&self) -> bool {
@@ -254,9 +267,6 @@ impl Reader {
             }),
         };
         let upper = |prefix: &str| chosen.get(prefix).map(|word| word.text.to_uppercase());
-        if chosen.has("revisit=") {
-            self.ignored("-insert revisit=", "no partition is written in several visits");
-        }
         Ok(Insert {
             partitions: match chosen.get("partitions=") {
                 Some(word) => Some(drawn(word)?.distribution),
@@ -269,6 +279,35 @@ impl Reader {
             serial_consistency: upper("serial-cl="),
             condition: None,
         })
+    }
+}
+
+impl Reader {
+    /// In how many visits partitions are written; None where each is at once.
+    pub(super) fn visits(&mut self, chosen: &super::Chosen) -> Result<Option<Visits>, LineError> {
+        let default = |text: &str| Word { text: text.to_owned(), column: 1 };
+        let fixed = default("fixed(1)");
+        let word = chosen.get("visits=").unwrap_or(&fixed);
+        let visits = drawn(word)?.distribution;
+        let uniform = default("uniform(1..1M)");
+        let revisited = chosen.get("revisit=").unwrap_or(&uniform);
+        let revisit = drawn(revisited)?.distribution;
+        let places = revisit.max().saturating_sub(revisit.min());
+        if revisit.min() < 0 || places >= i64::from(i32::MAX) {
+            let what = "sample range is invalid";
+            return Err(LineError::at(revisited, what, "Write revisit=uniform(1..1M)."));
+        }
+        if visits.max() > VISITS_MAX {
+            let what = format!("Invalid value {}; at most {VISITS_MAX} visits", word.text);
+            return Err(LineError::at(word, what, "Write visits=fixed(10)."));
+        }
+        if visits.max() <= 1 {
+            if chosen.has("revisit=") {
+                self.ignored("-insert revisit=", "each partition is written in one visit");
+            }
+            return Ok(None);
+        }
+        Ok(Some(Visits { visits, revisit }))
     }
 }
 
@@ -294,22 +333,20 @@ fn action(specs: &[Spec], name: &str, word: &Word) -> Result<(usize, UserAction)
     if lower == "insert" {
         return Ok((index, UserAction::Insert));
     }
-    let unbuilt = |what: &str, cure: &str| Err(LineError::unbuilt(word, what, cure));
     if lower == "validate" {
-        let cure = "Ask with a query of the profile.";
-        return unbuilt("The operation validate is not built yet", cure);
+        return Ok((index, UserAction::Validate));
     }
     if profile.token_range_queries.contains_key(command) {
-        let cure = "Ask with a query of the profile.";
-        return unbuilt("Queries over token ranges are not built yet", cure);
+        return Ok((index, UserAction::Scan(command.to_owned())));
     }
     if profile.queries.contains_key(&lower) {
         return Ok((index, UserAction::Query(lower)));
     }
-    let known: Vec<_> = profile.queries.keys().map(|name| &name[..]).collect();
+    let ranges = profile.token_range_queries.keys();
+    let known: Vec<_> = profile.queries.keys().chain(ranges).map(|name| &name[..]).collect();
     at(
         format!("No query defined with name {lower}"),
-        format!("The profile has insert and {}.", known.join(", ")),
+        format!("The profile has insert, validate and {}.", known.join(", ")),
     )
 }
 
@@ -332,10 +369,28 @@ pub(super) fn check(settings: &mut Settings) -> Result<(), LineError> {
         let one = partitions.is_none_or(|partitions| partitions.constant() == Some(1));
         operation.action == UserAction::Insert && !one
     });
+    let unbuilt = |what: &str, cure: &str| {
+        Err(LineError { unbuilt: true, ..LineError::anywhere(what, cure) })
+    };
     if behind && several {
         let what = "Several partitions in an operation and read-lookback= together are not built";
-        let error = LineError::anywhere(what, "Write partitions=fixed(1), or no read-lookback=.");
-        return Err(LineError { unbuilt: true, ..error });
+        return unbuilt(what, "Write partitions=fixed(1), or no read-lookback=.");
+    }
+    if settings.visits.is_some() && (several || behind) {
+        let what = "Several visits to a partition together with several partitions in an \
+                    operation, or with read-lookback=, are not built";
+        return unbuilt(what, "Write partitions=fixed(1), and no read-lookback=.");
+    }
+    conditions(settings, user)?;
+    if settings.visits.is_some() {
+        let inserts = |o: &&UserOperation| o.action == UserAction::Insert;
+        let flat = |o: &UserOperation| user.specs[o.spec].table.clustering_key.is_empty();
+        if user.operations.iter().filter(inserts).all(flat) {
+            let text =
+                "-insert visits= has no effect: no insert writes partitions of several rows.";
+            settings.notices.push(text.to_owned());
+            settings.visits = None;
+        }
     }
     if rows > 65_535.0 {
         let text = "An operation of more than 65535 rows, or more than 16 MiB of them, fails: the \
@@ -349,6 +404,34 @@ pub(super) fn check(settings: &mut Settings) -> Result<(), LineError> {
              operations are done as have so many together."
         );
         settings.notices.push(text);
+    }
+    Ok(())
+}
+
+/// What the generation that reads columns of conditions first asks of them.
+fn conditions(settings: &Settings, user: &User) -> Result<(), LineError> {
+    if settings.compat != Compat::Apache5 {
+        return Ok(());
+    }
+    for operation in &user.operations {
+        let UserAction::Query(name) = &operation.action else { continue };
+        let Spec { profile, table } = &user.specs[operation.spec];
+        let Some(query) = profile.queries.get(name) else { continue };
+        let mut columns = bound_conditions(&query.cql);
+        if !columns.is_empty() && !query.same_row {
+            let what = format!("CAS is supported only for type 'samerow': query {name}");
+            return Err(LineError::anywhere(what, "Write fields: samerow."));
+        }
+        if let Some(column) = columns.iter().find(|c| table.values.iter().all(|v| v.name != **c)) {
+            let what =
+                format!("Query {name} has a condition on {column}, which is no value column");
+            return Err(LineError::anywhere(what, "Write IF with one of the table's columns."));
+        }
+        columns.sort_unstable();
+        if columns.windows(2).any(|pair| pair[0] == pair[1]) {
+            let what = format!("Query {name} has two conditions on one column with a ?");
+            return Err(LineError::anywhere(what, "Write one of them with a value."));
+        }
     }
     Ok(())
 }
