@@ -1,8 +1,12 @@
 //! Answers: what was received -> header -> outcome, for the operation that they belong to.
 
 use crate::connection::{Connection, State};
+use crate::cql::Encoder;
+use crate::cql_link::CqlLink;
+use crate::exchange::WorkerUsage;
 use crate::operations::Operations;
 use crate::outcome;
+use crate::protocol::Link;
 use crate::roster::Roster;
 use crate::rows::{Answer, RowScratch};
 use crate::run::Setup;
@@ -19,6 +23,7 @@ use units::{Nanos, harmless};
 use wire::cql::request::Request;
 use wire::cql::response::{Reply, Response, classify};
 use wire::cql::{ErrorCode, HEADER_SIZE, Header, flags};
+use wire::tablets::Tablet;
 
 /// Keeps the first error's text, for whoever has to find out why.
 #[cold]
@@ -57,14 +62,14 @@ enum Pause {
 /// statement.
 #[inline]
 fn judge(
-    setup: &Setup,
+    (setup, encoder): (&Setup, &Encoder),
     roster: &Roster,
     (index, slot, rows): (u32, &mut Slot, &mut Option<RowScratch>),
     header: &Header,
     body: &[u8],
     key: &mut [u8],
 ) -> Option<Outcome> {
-    let (encoder, statement) = (&*setup.encoder, usize::from(slot.statement));
+    let statement = usize::from(slot.statement);
     Some(match classify(header, body) {
         Ok(Reply::Error(ErrorCode::UNPREPARED)) => return None,
         // Whatever a user's statement answers.
@@ -74,7 +79,7 @@ fn judge(
                 slot.rows = count.try_into().unwrap_or(u32::MAX);
             }
             let answer = Answer { header, body, count, cells_offset, column_count };
-            take_rows(setup, (index, slot), &answer, rows)
+            take_rows(encoder, (index, slot), &answer, rows)
         }
         Ok(Reply::Void) if encoder.reads(statement) => Outcome::Error,
         Ok(Reply::Void) => Outcome::Ok,
@@ -103,14 +108,14 @@ fn judge(
 /// Rows of a user's statement. A function of its own, because the loop needs all registers.
 #[inline(never)]
 fn take_rows(
-    setup: &Setup,
+    encoder: &Encoder,
     (index, slot): (u32, &mut Slot),
     answer: &Answer<'_>,
     rows: &mut Option<RowScratch>,
 ) -> Outcome {
     let Some(rows) = rows else { return Outcome::Ok };
     let place = (usize::from(slot.statement), index);
-    let (outcome, partitions) = setup.encoder.take_rows(place, &slot.draw, answer, rows);
+    let (outcome, partitions) = encoder.take_rows(place, &slot.draw, answer, rows);
     if let Some(partitions) = partitions {
         slot.draw.scan_length = partitions;
     }
@@ -120,10 +125,15 @@ fn take_rows(
 /// Whether an answer says that a statement is prepared under the id that is used. If not, the
 /// operations that wait for it fail, and this is why.
 #[cold]
-fn is_prepared(setup: &Setup, statement: usize, header: &Header, body: &[u8]) -> bool {
+fn is_prepared(
+    (setup, encoder): (&Setup, &Encoder),
+    statement: usize,
+    header: &Header,
+    body: &[u8],
+) -> bool {
     match Response::decode(header, body) {
         Ok(Response::Prepared(prepared)) => {
-            let same = setup.encoder.is_id(statement, &prepared.id);
+            let same = encoder.is_id(statement, &prepared.id);
             if !same {
                 let other = || "the target prepares a statement under another id".to_owned();
                 setup.first_error.get_or_init(other);
@@ -137,10 +147,27 @@ fn is_prepared(setup: &Setup, statement: usize, header: &Header, body: &[u8]) ->
     }
 }
 
+/// An answer has a payload.
+#[cold]
+fn hear(
+    header: &Header,
+    body: &[u8],
+    (table, told): (usize, &mut Vec<(usize, Tablet)>),
+    usage: &mut WorkerUsage,
+) {
+    match Tablet::told_in(header, body) {
+        Ok(tablet) => told.extend(tablet.map(|tablet| (table, tablet))),
+        // The answer stands by itself.
+        Err(_) => usage.tablets_unread += 1,
+    }
+}
+
 /// What answers are taken with.
 struct Taker<'a, W: Witness> {
     setup: &'a Setup,
+    encoder: &'a Encoder,
     roster: &'a Roster,
+    told: &'a mut Vec<(usize, Tablet)>,
     operations: &'a mut Operations<W>,
     key: &'a mut [u8],
     state: State,
@@ -169,7 +196,7 @@ impl<W: Witness> Taker<'_, W> {
     fn take(&mut self, received: &[u8], at: Nanos) -> (usize, Pause) {
         self.approach(received);
         // Not by way of `self`: the loop needs all registers.
-        let (setup, roster, state) = (self.setup, self.roster, self.state);
+        let (setup, roster, state) = ((self.setup, self.encoder), self.roster, self.state);
         let operations = &mut *self.operations;
         let (key, streams) = (&mut *self.key, &mut *self.streams);
         let mut rest = received;
@@ -188,7 +215,9 @@ impl<W: Witness> Taker<'_, W> {
             match streams.answered(header.stream) {
                 Answered::Slot(slot) => {
                     if header.flags & flags::CUSTOM_PAYLOAD != 0 {
-                        operations.hear(slot, &header, body);
+                        let table =
+                            setup.1.table_of(usize::from(operations.slots.get(slot).statement));
+                        hear(&header, body, (table, self.told), &mut operations.tally.usage);
                     }
                     let Operations { slots, rows, .. } = &mut *operations;
                     let asked = (slot, slots.get_mut(slot), rows);
@@ -214,13 +243,13 @@ impl<W: Witness> Taker<'_, W> {
     }
 }
 
-impl<R: Ring, W: Witness> Worker<R, W> {
+impl<R: Ring, W: Witness> Worker<R, W, Encoder> {
     /// Takes every whole frame that has arrived on a connection. `at` is the clock read behind the
     /// receive.
     pub(crate) fn receive(&mut self, index: u16, at: Nanos) {
         loop {
             let pause = self.take_answers(index, at);
-            if !self.operations.told.is_empty() {
+            if !self.local.told.is_empty() {
                 self.learn_tablets();
             }
             match pause {
@@ -234,9 +263,11 @@ impl<R: Ring, W: Witness> Worker<R, W> {
 
     /// Takes answers to operations as long as nothing else turns up.
     fn take_answers(&mut self, index: u16, at: Nanos) -> Pause {
-        let Self { setup, roster, ring, connections, operations, key, .. } = self;
-        let Connection { id, state, streams, framed, .. } = &mut connections[usize::from(index)];
-        let mut taker = Taker { setup, roster, operations, key, state: *state, streams };
+        let Self { setup, encoder, roster, ring, connections, operations, key, local, .. } = self;
+        let Connection { id, state, link, .. } = &mut connections[usize::from(index)];
+        let CqlLink { streams, framed, .. } = link;
+        let (state, told) = (*state, &mut local.told);
+        let mut taker = Taker { setup, encoder, roster, told, operations, key, state, streams };
         let Some(framed) = framed else {
             let (taken, pause) = taker.take(ring.received(*id), at);
             ring.consume(*id, taken);
@@ -271,13 +302,10 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         self.operations.paused.push(Reverse((at + PREPARE_PAUSE, index)));
         let link = &mut self.connections[usize::from(connection)];
         // None: it is on its way already.
-        if let Some(stream) = link.streams.take_for_prepare(statement) {
-            let request = Request::Prepare(self.setup.encoder.text(statement), None);
-            let version = self.setup.encoder.protocol().version();
-            let filling = match &mut link.framed {
-                None => self.ring.filling(link.id),
-                Some(framed) => &mut framed.pending,
-            };
+        if let Some(stream) = link.link.streams.take_for_prepare(statement) {
+            let request = Request::Prepare(self.encoder.text(statement), None);
+            let version = self.encoder.protocol().version();
+            let filling = link.link.buffer(&mut self.ring, link.id);
             filling.append(|out| request.encode_at(version, stream, out));
             self.operations.tally.usage.prepares += 1;
             self.roster.cry();

@@ -95,6 +95,7 @@ impl Client {
             engine: Engine::Epoll,
             wait: if shared { Wait::Sleep } else { Wait::Spin },
             protocol,
+            records: None,
             // The grammar lets no other word pass.
             consistency: settings.consistency.parse().unwrap_or(Consistency::LocalOne).into(),
             timeout: Nanos::from_millis(settings.mode.timeout_ms),
@@ -134,7 +135,7 @@ impl Client {
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LabError> {
         let TargetChoice::Running { hosts } = &trial.target else { return Ok(()) };
-        let provisioned = provision::running(hosts, stop)?;
+        let provisioned = provision::running(hosts, false, stop)?;
         let timeout = trial.timeout.max(data::CONTROL_TIMEOUT_MIN);
         let config = data::config(trial, &provisioned.addresses, timeout);
         let admin = Admin::connect_unless(&config, stop)?;
