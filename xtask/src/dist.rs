@@ -114,6 +114,14 @@ fn check(program: &Path) -> Result<()> {
     if refused.status.code() != Some(3) || !said.contains("give an address") {
         bail!("given a name, it says '{}'", said.trim());
     }
+    let secured = ["--target", "127.0.0.1:1", "--tls", "--tls-ca", "nowhere.pem"];
+    let run = ["run", "ycsb:a"];
+    let refused =
+        Command::new(program).current_dir(home.path()).args(run).args(secured).output()?;
+    let said = String::from_utf8_lossy(&refused.stderr);
+    if !said.contains("nowhere.pem") {
+        bail!("asked for TLS, it says '{}'", said.trim());
+    }
     println!("the static program ran {} operations in 1 s", ops.unwrap_or_default());
     Ok(())
 }

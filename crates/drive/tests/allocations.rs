@@ -3,8 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(unsafe_code)] // a global allocator cannot be had without
 
+#[cfg(feature = "tls")]
+#[path = "../../ring/tests/certs/mod.rs"]
+mod certs;
 mod rig;
 
+#[cfg(feature = "tls")]
+use drive::{Access, Drive};
 use drive::{Amount, Encoder, Load, OpDone, TableName, Witness, statement_texts};
 use record::Outcome;
 use rig::{SECOND, closed, control, drive, load, open, plan, prepare_in, records, run};
@@ -122,6 +127,33 @@ fn nothing_is_allocated_over_records() {
         assert!(ops > 2 * RAMP_UP_OPS, "{ops} operations are too few to tell");
         assert_eq!(at_last - at_start, 0, "{connections} connections, {ops} operations");
     }
+}
+
+/// The library that encrypts allocates for a record, of up to 16 KiB, whatever number of operations
+/// it carries; we do not for any of them.
+#[cfg(feature = "tls")]
+#[test]
+fn inside_tls_records_allocate_and_operations_do_not() {
+    use ring::tls::{Client, ClientFiles, Identity, Server, ServerFiles};
+    let dir = tempfile::tempdir().unwrap();
+    let authority = certs::Authority::new(dir.path(), "ca");
+    let (cert, key) = authority.sign("server", &["127.0.0.1"]);
+    let identity = Identity { cert, key };
+    let server = Server::new(&ServerFiles { identity, client_ca: None }).unwrap();
+    let trusted =
+        ClientFiles { ca: Some(authority.pem()), identity: None, name: None, verify: true };
+    let access = Access { tls: Some(Client::new(&trusted).unwrap()), ..Access::default() };
+    let config =
+        target::Config { tls: Some(server), ..target::Config::new("127.0.0.1:0".parse().unwrap()) };
+    let target = target::Server::bind(config).unwrap().start().unwrap();
+    let plan = plan("a", &[], 2000, Some(20_000));
+    let encoder = rig::prepare_by(&access, Protocol::default(), target.local_addr(), &plan);
+    let load = closed(512, Amount::Ops(100_000));
+    let drive = Drive { access, ..drive(target.local_addr(), &encoder, 1, load) };
+    let (_, witnesses, _) = run(&drive, vec![Allocations::default()]);
+    let Allocations { ops, at_start, at_last } = witnesses[0];
+    let allocations = at_last - at_start;
+    assert!(allocations * 4 < ops, "{allocations} allocations in {ops} operations");
 }
 
 /// Posts with clustering rows: a batch each, and a query whose values come from several rows.

@@ -59,6 +59,7 @@ fn pair<E: Engine>() -> (E, ConnectionId, TcpStream) {
 
 of_both!(
     bytes_arrive_in_order_whatever_their_pieces,
+    rests_of_any_size_are_joined_by_what_follows,
     a_peer_that_does_not_read_delays_and_loses_nothing,
     closing_is_told_once_and_the_place_is_reused,
     a_refused_connection_is_an_event,
@@ -104,6 +105,36 @@ fn bytes_arrive_in_order_whatever_their_pieces<E: Engine>() {
     }
     sender.join().unwrap();
     assert_eq!(received, message);
+}
+
+/// More than all buffers of an engine hold, in pieces larger than one of them.
+fn rests_of_any_size_are_joined_by_what_follows<E: Engine>() {
+    const RESTS: [usize; 6] = [0, 7, 3000, 5000, 50_000, 1];
+    let (mut ring, connection, mut peer) = pair::<E>();
+    let message: Vec<u8> = (0..6_000_000u32).map(|i| (i % 251 + i / 70_001) as u8).collect();
+    let sender = {
+        let message = message.clone();
+        std::thread::spawn(move || peer.write_all(&message).map(|()| peer))
+    };
+    let (mut received, mut turn) = (Vec::new(), 0);
+    while received.len() + ring.received(connection).len() < message.len() {
+        for event in wait_for_event(&mut ring) {
+            assert!(matches!(event, Event::Received { .. }), "{event:?}");
+            let bytes = ring.received(connection);
+            let taken = bytes.len() - RESTS[turn % RESTS.len()].min(bytes.len());
+            received.extend_from_slice(&bytes[..taken]);
+            // One that finds too little leaves it untouched.
+            if taken > 0 || turn % 2 == 0 {
+                ring.consume(connection, taken);
+            }
+            turn += 1;
+        }
+        // So that much comes at once.
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    received.extend_from_slice(ring.received(connection));
+    drop(sender.join().unwrap().unwrap());
+    assert!(received == message, "{turn} turns");
 }
 
 fn a_peer_that_does_not_read_delays_and_loses_nothing<E: Engine>() {

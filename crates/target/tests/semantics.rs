@@ -73,6 +73,46 @@ fn compact_storage_is_taken_with_a_warning() {
     }
 }
 
+/// In the manner of NoSQLBench's time series: options and comments that nothing follows from, names
+/// in place of question marks, markers behind TIMESTAMP and LIMIT.
+#[test]
+fn a_time_series_is_defined_written_and_read_as_tools_do() {
+    let (_, mut c) = target();
+    c.ok("create table if not exists t (
+            machine int,   // where it was measured
+            at timestamp,  -- when
+            value double,  //
+            note text,     /* over
+                              two lines */
+            PRIMARY KEY ((machine, note), at)
+          ) WITH CLUSTERING ORDER BY (at DESC)
+            AND compression = { 'sstable_compression' : 'LZ4Compressor' }
+            AND compaction = { 'class': 'TimeWindowCompactionStrategy',
+              'compaction_window_size': 60, 'compaction_window_unit': 'MINUTES' };
+         ");
+    let write = "insert into t (machine, note, at, value) values (:m, :n, :at, :v)
+                 using timestamp :written";
+    let write = c.prepare(write).unwrap().id;
+    let stamps = [10i64, 20, 30].map(i64::to_be_bytes);
+    for at in &stamps {
+        let (m, v) = (7i32.to_be_bytes(), 1.5f64.to_be_bytes());
+        let values = [&m[..], b"a", at, &v, at].map(Value::Bytes);
+        c.execute(&write, &values).unwrap();
+    }
+    let read =
+        c.prepare("select at, writetime(value) from t where machine = ? and note = ? limit ?");
+    let (m, two) = (7i32.to_be_bytes(), 2i32.to_be_bytes());
+    let answer = c.execute(&read.unwrap().id, &[&m[..], b"a", &two].map(Value::Bytes)).unwrap();
+    let newest: Vec<Vec<_>> = answer
+        .rows
+        .iter()
+        .map(|row| row.iter().flatten().map(|cell| int(cell)).collect())
+        .collect();
+    assert_eq!(newest, [[30, 30], [20, 20]]);
+    c.ok("truncate table t;");
+    assert!(c.ok("select * from t").is_empty());
+}
+
 #[test]
 fn values_expire() {
     let (target, mut c) = target();

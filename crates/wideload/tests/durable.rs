@@ -6,8 +6,8 @@
 mod rig;
 
 use drive::Control;
-use rig::serve::{control, two_cpus};
-use rig::{Home, Serve};
+use rig::serve::{announced, control, two_cpus};
+use rig::{Home, Process, Serve, eventually};
 use stage::Signal;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -17,6 +17,12 @@ const WRITERS: i64 = 4;
 const KILLS: usize = 20;
 /// A start reads at most 128 MiB of log for each shard.
 const START_MAX: Duration = Duration::from_secs(20);
+
+const SCHEMA: [&str; 3] = [
+    "CREATE KEYSPACE kept WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "CREATE TABLE kept.rows (k bigint PRIMARY KEY, v blob)",
+    "CREATE TABLE kept.hot (k bigint PRIMARY KEY, v bigint)",
+];
 
 /// What one writer knows to be kept.
 #[derive(Debug, Default, Clone)]
@@ -94,12 +100,7 @@ fn kill_again_and_again(kills: usize, flags: &[&str]) {
         let mut control = serve.control();
         slowest = slowest.max(begun.elapsed());
         if kill == 0 {
-            for statement in [
-                "CREATE KEYSPACE kept WITH replication = {'class': 'SimpleStrategy', \
-                 'replication_factor': 1}",
-                "CREATE TABLE kept.rows (k bigint PRIMARY KEY, v blob)",
-                "CREATE TABLE kept.hot (k bigint PRIMARY KEY, v bigint)",
-            ] {
+            for statement in SCHEMA {
                 control.query(statement).unwrap();
             }
         }
@@ -132,6 +133,54 @@ fn what_was_acknowledged_survives_a_kill() {
 #[test]
 fn also_when_every_answer_waits_for_the_disk() {
     kill_again_and_again(2, &["--fsync"]);
+}
+
+/// Serves from a file system that is small, and again when it has been made larger.
+const SMALL_DISK: &str = r#"mkdir disk && mount -t tmpfs -o size=8M none disk || exit 77
+"$0" "$@"
+echo "ended with status $?" >&2
+mount -o remount,size=64M none disk && exec "$0" "$@""#;
+
+#[test]
+fn a_full_disk_ends_the_target_and_nothing_acknowledged_is_lost() {
+    let home = Home::new();
+    let own = ["--map-root-user", "--mount", "sh", "-c"];
+    let mount = "mkdir try && mount -t tmpfs none try";
+    let probe = home.command("unshare").args(own).arg(mount).output();
+    if !probe.as_ref().is_ok_and(|output| output.status.success()) {
+        println!("skipped: no file system of one's own can be had here: {probe:?}");
+        return;
+    }
+    let mut command = home.command("unshare");
+    command.args(own).args([SMALL_DISK, env!("CARGO_BIN_EXE_wideload"), "serve"]);
+    command.args(["--listen", "127.0.0.1:0", "--storage", "lsm", "--dir", "disk/rows"]);
+    let mut process = Process::start(command);
+    let mut next = |known: &str| {
+        let mut address = None;
+        eventually(Duration::from_secs(20), || {
+            let text = process.stdout();
+            address = text.split_once(known).and_then(|(_, rest)| announced(rest));
+            address.is_some() || !process.is_running()
+        });
+        address.expect("no target has announced itself")
+    };
+    let first = next("");
+    for statement in SCHEMA {
+        control(first).query(statement).unwrap();
+    }
+    let known: Vec<_> = std::thread::scope(|scope| {
+        let write = |writer| scope.spawn(move || write(first, writer, Acknowledged::default()));
+        let writers: Vec<_> = (0..WRITERS).map(write).collect();
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+    assert!(known.iter().all(|known| known.inserts > 100), "{known:?}");
+    let second = next(&first.to_string());
+    assert_kept(&mut control(second), &known, 0);
+    assert!(process.signal(Signal::TERM));
+    let ended = process.wait(Duration::from_secs(20));
+    let said = ["No space left", "nothing has been acknowledged since", "ended with status 3"];
+    assert!(said.iter().all(|words| ended.stderr.contains(words)), "{ended:?}");
+    assert_eq!(ended.status, Some(0), "{ended:?}");
 }
 
 #[test]

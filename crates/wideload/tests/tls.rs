@@ -198,9 +198,16 @@ fn flags_and_files_that_cannot_be_are_refused_before_anything_begins() {
         assert_eq!(ended.status, Some(USAGE), "{tls:?}: {ended:?}");
         assert!(ended.stderr.contains(says), "{tls:?}: {ended:?}");
     }
-    let started = home.run(&["run", "ycsb:a", "--target", "cassandra", "--tls"]);
-    assert_eq!(started.status, Some(USAGE), "{started:?}");
-    assert!(started.stderr.contains("runs already"), "{started:?}");
+    for line in [
+        &["run", "ycsb:a", "--target", "cassandra", "--tls"][..],
+        &["run", "ycsb:a", "--tls"],
+        &["check", "--tls"],
+        &["scale", "--tls"],
+    ] {
+        let started = home.run(line);
+        assert_eq!(started.status, Some(USAGE), "{started:?}");
+        assert!(started.stderr.contains("runs already"), "{started:?}");
+    }
     assert!(!home.at("runs").exists());
     // A key that others may read is warned of, and used.
     fs::set_permissions(&files.client.1, fs::Permissions::from_mode(0o644)).unwrap();

@@ -84,14 +84,19 @@ pub(crate) fn prepare_in(
     address: SocketAddr,
     plan: &Arc<Plan>,
 ) -> Arc<Encoder> {
-    let mut control = Control::speaking(
-        protocol,
-        address,
-        Nanos::from_secs(5),
-        &Access::default(),
-        &Arc::default(),
-    )
-    .unwrap();
+    prepare_by(&Access::default(), protocol, address, plan)
+}
+
+/// As [`prepare_in`], on connections like these.
+pub(crate) fn prepare_by(
+    access: &Access,
+    protocol: Protocol,
+    address: SocketAddr,
+    plan: &Arc<Plan>,
+) -> Arc<Encoder> {
+    let patience = Nanos::from_secs(5);
+    let mut control =
+        Control::speaking(protocol, address, patience, access, &Arc::default()).unwrap();
     control.query(&create_keyspace(&table(), "1")).unwrap();
     control.query(&create_table(plan, &table())).unwrap();
     let texts = statement_texts(plan, &table());

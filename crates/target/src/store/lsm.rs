@@ -274,7 +274,12 @@ impl Disk {
         }
     }
 
-    fn fail(&self, what: &str, error: &dyn std::error::Error) {
+    fn fail(&self, what: &str, error: &(dyn std::error::Error + 'static)) {
+        let error = match error.downcast_ref::<fjall::Error>() {
+            // In the words of the system, which people know.
+            Some(fjall::Error::Io(source)) => source,
+            _ => error,
+        };
         let why = format!("{what} in {}: {error}", self.dir.display());
         self.failure.get_or_init(|| why);
     }

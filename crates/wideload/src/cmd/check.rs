@@ -83,8 +83,10 @@ fn check(args: &Args) -> anyhow::Result<()> {
     if args.timeout < Nanos::from_millis(1) {
         return Err(anyhow!("--timeout {} is too short: give at least 1ms", args.timeout));
     }
-    if args.tls.asked() && starts {
-        return Err(anyhow!("--tls is for a database that runs already: leave it out here"));
+    if args.tls.asked() && (starts || args.target.is_empty()) {
+        return Err(anyhow!(
+            "--tls is for a database that runs already: leave it out, or give --target HOST"
+        ));
     }
     args.target.iter().try_for_each(|host| check_host(host))
 }

@@ -91,6 +91,9 @@ pub(crate) struct Args {
     serial: Option<Nanos>,
     #[command(flatten)]
     cassandra: Flags,
+    /// Refused, with the reason
+    #[arg(long, hide = true)]
+    tls: bool,
     /// The client's cpus [default: half of the cores]
     #[arg(long, value_name = "CPUS")]
     client_cpus: Option<CpuSet>,
@@ -119,6 +122,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
+    if args.tls {
+        return Err(Exit::usage(anyhow!(
+            "--tls is for a database that runs already, and what is compared here is started for \
+             it: leave it out; `wideload run --tls --target HOST` drives one"
+        )));
+    }
     let heap_total = heap_total(args)?;
     once("--instances", &args.instances)?;
     once("--numa-count", &args.numa_count)?;

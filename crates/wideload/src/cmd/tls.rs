@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Flags {
     /// Speak TLS with the database, 1.2 or 1.3. Its certificate has to be signed by an authority
     /// that this host trusts, and to be for the address that is connected to
-    #[arg(long, help_heading = "TLS", requires = "target")]
+    #[arg(long, help_heading = "TLS")]
     tls: bool,
     /// Trust the authorities in this file (PEM) and no others
     #[arg(long, help_heading = "TLS", value_name = "FILE", requires = "tls")]

@@ -213,7 +213,7 @@ fn check(args: &Args) -> anyhow::Result<()> {
     if args.serial == Some(Nanos::ZERO) {
         bail!("--serial 0s holds nothing: leave it out, or give a time like 500us");
     }
-    if args.tls.asked() && starts_cassandra(args) {
+    if args.tls.asked() && is_started(args) {
         bail!("--tls is for a database that runs already: leave it out, or give --target HOST");
     }
     if args.layout.is_some() && !is_started(args) {
