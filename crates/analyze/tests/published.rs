@@ -1,5 +1,5 @@
-//! Scaling and latency tables as published: what the texts beside the project print, against what their own inputs
-//! give. The figures are taken from the texts by value.
+//! Scaling and latency tables as published: what the texts beside the project print, against what
+//! their own inputs give. The figures are taken from the texts by value.
 
 #![allow(clippy::unwrap_used)]
 

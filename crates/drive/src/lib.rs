@@ -42,8 +42,8 @@ mod worker;
 pub use access::Access;
 pub use control::{Control, ControlError};
 pub use cql::{
-    Encoder, Levels, PreparedId, TableName, create_keyspace, create_table, identifier,
-    statement_texts, types,
+    Encoder, Levels, PreparedId, TableName, create_keyspace, create_table, identifier, key_type,
+    statement_texts, value_type,
 };
 pub use exchange::WorkerUsage;
 pub use handshake::Refusal;

@@ -15,6 +15,8 @@ pub enum Dialect {
     CassandraStress,
     /// `wideload ycsb`.
     Ycsb,
+    /// `wideload asbench`.
+    Asbench,
     /// `wideload scale`.
     Scale,
 }
@@ -92,6 +94,30 @@ const YCSB: Words = &[
     ("--wait spin", "-p spin.sleep=true"),
 ];
 
+const ASBENCH: Words = &[
+    ("--duration or --ops", "-t"),
+    ("--client-cpus and --target-cpus or taskset", "--client-cpus, the target with taskset"),
+    ("--target HOST[:PORT]", "-h HOST:PORT"),
+    ("--in-flight-max (or --threads)", "-c with -a, or -z"),
+    ("--in-flight-max", "-c with -a, or -z"),
+    ("--threads", "-z, or -a with -c"),
+    ("--rate", "-g"),
+    ("--throttle", "-g"),
+    ("--records", "-k"),
+    ("--ops", "-t"),
+    ("--duration", "-t"),
+    ("--warm auto", "a run before it"),
+    ("--warm-max", "a run before it"),
+    ("--warm", "a run before it"),
+    ("--timeout", "-T"),
+    ("--retries", "--max-retries"),
+    ("(--give-up)", "(three timeouts, 30 s at least)"),
+    ("--target", "-h"),
+    ("--keyspace", "-n"),
+    ("--table", "-s"),
+    ("--wait spin", "cpus that no target is on"),
+];
+
 const SCALE: Words = &[
     ("--duration or --ops", "--duration"),
     ("--in-flight-max (or --threads)", "--threads"),
@@ -101,6 +127,7 @@ const SCALE: Words = &[
 
 /// Flags of their own that `wideload run` has too.
 const SHARED_WITH_STRESS: &[&str] = &["client-cpus", "seed", "out"];
+const SHARED_WITH_ASBENCH: &[&str] = &["client-cpus", "seed", "out", "protocol"];
 const SHARED_WITH_YCSB: &[&str] = &["out"];
 const SHARED_WITH_SCALE: &[&str] = &[
     "target",
@@ -121,7 +148,7 @@ impl Dialect {
     pub(crate) fn of(trial: &Trial) -> Self {
         match (&trial.scripted, &trial.foreign) {
             (Some(_), _) => Self::CassandraStress,
-            (None, Some(_)) => Self::Ycsb,
+            (None, Some(foreign)) => foreign.dialect,
             (None, None) => Self::Run,
         }
     }
@@ -132,6 +159,7 @@ impl Dialect {
             Self::Run => &[],
             Self::CassandraStress => CASSANDRA_STRESS,
             Self::Ycsb => YCSB,
+            Self::Asbench => ASBENCH,
             Self::Scale => SCALE,
         }
     }
@@ -143,6 +171,7 @@ impl Dialect {
             Self::Run => &[],
             Self::CassandraStress => SHARED_WITH_STRESS,
             Self::Ycsb => SHARED_WITH_YCSB,
+            Self::Asbench => SHARED_WITH_ASBENCH,
             Self::Scale => SHARED_WITH_SCALE,
         }
     }
@@ -189,7 +218,7 @@ impl Dialect {
 
     /// Whether a flag may stand as it is.
     fn keeps(self, flag: &str) -> bool {
-        const OWN: [&str; 4] = ["ddl", "compat", "create", "heap-total"];
+        const OWN: [&str; 5] = ["ddl", "compat", "create", "heap-total", "max-retries"];
         self.shared().contains(&flag) || OWN.contains(&flag)
     }
 

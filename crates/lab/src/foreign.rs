@@ -5,6 +5,7 @@
 //! is to be written to it.
 
 use crate::data::{Probed, probe};
+use crate::dialect::Dialect;
 use crate::error::LabError;
 use crate::trial::{Foreign, Trial};
 use admin::{Admin, literal};
@@ -29,7 +30,10 @@ pub(crate) fn table(
         let text = "Rows that this workload asks for are not there: reads of them find nothing, \
                     which is faster than finding something.";
         let evidence = format!("{} of {of} keys looked for are missing", of - found);
-        let cure = "Load the rows first, with the same recordcount, insertstart and insertorder.";
+        let cure = match foreign.dialect {
+            Dialect::Asbench => "Write them first, with -w I and the same -k, -K, -n and -s.",
+            _ => "Load the rows first, with the same recordcount, insertstart and insertorder.",
+        };
         Caveat::new("rows-missing", text).evidence(evidence).cure(cure)
     }))
 }

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use anyhow::{Context as _, anyhow};
 use clap::Parser as _;
 use drive::{Amount, Arrivals, Levels, Load, Wait};
-use lab::{Foreign, Trial};
+use lab::{Dialect, Foreign, Trial};
 use record::Caveat;
 use serde_json::{Value, json};
 use units::{Credentials, Nanos, Rate, Secret};
@@ -49,6 +49,7 @@ pub(super) fn trial(line: &Line, job: &Job, cql: &CqlBinding) -> Result<Trial, E
         loads: job.command == Command::Load,
         creates: line.create,
         keeps: keeps.unwrap_or(0),
+        dialect: Dialect::Ycsb,
     });
     if job.measurement.kind == Kind::Series {
         trial.interval = Nanos::from_millis(u64::from(job.measurement.granularity_ms));
