@@ -33,7 +33,8 @@ How hard, how long:
   -z, --threads N [16]          -a, --async   -c, --async-max-commands N [50]   -W, --event-loops N
   -g, --throughput N            a schedule of so many operations a second
   -t, --duration S [10]         before asbench: operations, and without it no end
-  -T, --timeout MS [1000]       --socket-timeout MS   --max-retries N [1]   -M, --commit-level master
+  -T, --timeout MS [1000]       --socket-timeout MS   --max-retries N [1]
+  -M, --commit-level master     writes are acknowledged by the master alone
 What is shown:
   -L, --latency                 percentiles each second; before asbench COLUMNS,SHIFT: a table
   --percentiles LIST            --output-file FILE   --output-period S   --hdr-hist DIR

@@ -205,18 +205,7 @@ impl Line {
     ) -> Result<Settings, LineError> {
         let mut notices = Vec::new();
         self.refuse_unbuilt()?;
-        for given in &self.given {
-            let found = WITHOUT_EFFECT.iter().find(|(name, _)| *name == given.name);
-            if let Some((_, why)) = found {
-                notices.push(format!("{} has no effect: {why}.", given.written));
-            }
-            if self.generation == Generation::Two
-                && given.written.starts_with("--")
-                && given.written.contains(|c: char| c.is_ascii_uppercase())
-            {
-                notices.push(format!("{} is written --{} today.", given.written, given.name));
-            }
-        }
+        self.spellings(&mut notices);
         self.modes(&mut notices)?;
         let own = self.own()?;
         let over_cql = own.protocol.as_deref() == Some("cql");
@@ -225,46 +214,7 @@ impl Line {
         let (bin, objects) = self.objects()?;
         let stages = self.stages(&objects, &mut notices, read)?;
         let latency = self.latency(&mut notices)?;
-        let asynchronous = stages.iter().any(|stage| stage.asynchronous);
-        if over_cql {
-            if self.value("commit-level").is_some() {
-                notices.push("-M has no effect over CQL: one replica is waited for.".to_owned());
-            }
-            if stages.iter().any(|stage| stage.workload.kind == Kind::ReadReplace) {
-                notices.push(
-                    "Over CQL a write of RR leaves columns as they are that it does not \
-                              write, as one of RU."
-                        .to_owned(),
-                );
-            }
-        } else if own.create {
-            notices.push(
-                "--create has no effect: a set comes to be with its first record.".to_owned(),
-            );
-        }
-        for stage in stages.iter().filter(|stage| !stage.workload.is_random()) {
-            if stage.duration_s.is_some() || stage.ops.is_some() {
-                notices.push(
-                    "-t has no effect on a stage that writes each key: it ends when they \
-                              are written."
-                        .to_owned(),
-                );
-            }
-        }
-        if asynchronous && self.value("threads").is_some() {
-            notices.push(
-                "-z has no effect on asynchronous stages: -c says how many commands are \
-                          under way."
-                    .to_owned(),
-            );
-        }
-        if self.value("event-loops").is_some() {
-            notices.push(
-                "-W is the most workers that drive commands; there are never more than \
-                          client cpus (--client-cpus)."
-                    .to_owned(),
-            );
-        }
+        self.of_stages(&own, &stages, &mut notices);
         Ok(Settings {
             generation: self.generation,
             told_by,
@@ -288,6 +238,65 @@ impl Line {
             own,
             notices,
         })
+    }
+
+    /// Options without effect, and those that are written in another way today.
+    fn spellings(&self, notices: &mut Vec<String>) {
+        for given in &self.given {
+            let found = WITHOUT_EFFECT.iter().find(|(name, _)| *name == given.name);
+            if let Some((_, why)) = found {
+                notices.push(format!("{} has no effect: {why}.", given.written));
+            }
+            if self.generation == Generation::Two
+                && given.written.starts_with("--")
+                && given.written.contains(|c: char| c.is_ascii_uppercase())
+            {
+                notices.push(format!("{} is written --{} today.", given.written, given.name));
+            }
+        }
+    }
+
+    /// Options that the stages, or the protocol, leave without effect.
+    fn of_stages(&self, own: &Own, stages: &[Stage], notices: &mut Vec<String>) {
+        let over_cql = own.protocol.as_deref() == Some("cql");
+        let is = |name: &str| self.value(name).is_some();
+        let any = |which: fn(&Stage) -> bool| stages.iter().any(which);
+        let ended = |stage: &Stage| {
+            !stage.workload.is_random() && (stage.duration_s.is_some() || stage.ops.is_some())
+        };
+        let told = [
+            (
+                over_cql && is("commit-level"),
+                "-M has no effect over CQL: one replica is waited for.",
+            ),
+            (
+                over_cql && any(|stage| stage.workload.kind == Kind::ReadReplace),
+                "Over CQL a write of RR leaves columns that it does not write, as one of RU.",
+            ),
+            (
+                !over_cql && own.create,
+                "--create has no effect: a set comes to be with its first record.",
+            ),
+            (
+                any(ended),
+                "-t has no effect on a stage that writes each key: it ends when they are written.",
+            ),
+            (
+                is("threads") && any(|stage| stage.asynchronous),
+                "-z has no effect on asynchronous stages: -c says how many commands are under way.",
+            ),
+            (
+                is("event-loops") && any(|stage| !stage.asynchronous),
+                "-W has no effect on synchronous stages: -z says how many clients there are.",
+            ),
+            (
+                is("event-loops") && any(|stage| stage.asynchronous),
+                "-W is the most workers that drive commands; there are never more than client \
+                 cpus (--client-cpus).",
+            ),
+        ];
+        let told = told.into_iter().filter(|(holds, _)| *holds);
+        notices.extend(told.map(|(_, sentence)| sentence.to_owned()));
     }
 
     fn refuse_unbuilt(&self) -> Result<(), LineError> {

@@ -40,12 +40,14 @@ fn the_lines_of_the_study_are_read_as_printed() {
     assert_eq!((table.columns, table.limits), (10, shifted));
 
     let replicated = settings(
-        "-h 192.168.40.11:3000 -k 1000000000 -o S:32 -w I -a -c 168 -W 28 --latency 10,2,u -M master",
+        "-h 192.168.40.11:3000 -k 1000000000 -o S:32 -w I -a -c 168 -W 28 --latency 10,2,u -M \
+         master",
     );
     assert!(replicated.master_commits && replicated.latency == init.latency);
 
     let before = settings(
-        "-h 192.168.40.11:3000 -k 1000000 -o S:32 -w I -a -c 100 -W 10 -M master --maxRetries 10 -T 10000",
+        "-h 192.168.40.11:3000 -k 1000000 -o S:32 -w I -a -c 100 -W 10 -M master --maxRetries 10 \
+         -T 10000",
     );
     assert_eq!((before.retries, before.timeout_ms, before.commands), (10, 10_000, 100));
     assert_eq!(before.latency, LatencyShown::Nothing);
