@@ -13,10 +13,12 @@ pub enum Dialect {
     Run,
     /// `wideload cassandra-stress`.
     CassandraStress,
-    /// `wideload ycsb`.
+    /// `wideload ycsb` over CQL.
     Ycsb,
     /// `wideload asbench`.
     Asbench,
+    /// `wideload ycsb` over records.
+    YcsbRecords,
     /// `wideload scale`.
     Scale,
 }
@@ -114,8 +116,33 @@ const ASBENCH: Words = &[
     ("(--give-up)", "(three timeouts, 30 s at least)"),
     ("--target", "-h"),
     ("--keyspace", "-n"),
+    ("--namespace", "-n"),
     ("--table", "-s"),
+    ("--connections", "-c with -a, or -z"),
     ("--wait spin", "cpus that no target is on"),
+];
+
+const YCSB_RECORDS: Words = &[
+    ("--client-cpus and --target-cpus or taskset", "taskset"),
+    ("--target HOST[:PORT]", "-p as.host=HOST -p as.port=PORT"),
+    ("--in-flight-max (or --threads)", "-threads"),
+    ("--in-flight-max", "-threads"),
+    ("--threads", "-threads"),
+    ("--rate", "-target"),
+    ("--throttle", "-target"),
+    ("--records", "-p recordcount="),
+    ("--ops", "-p operationcount="),
+    ("--duration", "-p maxexecutiontime="),
+    ("--warm auto", "a run before it"),
+    ("--warm-max", "a run before it"),
+    ("--warm", "a run before it"),
+    ("--connections", "-threads"),
+    ("--timeout", "-p as.timeout="),
+    ("--target", "-p as.host="),
+    ("--namespace", "-p as.namespace="),
+    ("--table", "-p table="),
+    ("--client-cpus", "taskset"),
+    ("--wait spin", "-p spin.sleep=true"),
 ];
 
 const SCALE: Words = &[
@@ -148,7 +175,10 @@ impl Dialect {
     pub(crate) fn of(trial: &Trial) -> Self {
         match (&trial.scripted, &trial.foreign) {
             (Some(_), _) => Self::CassandraStress,
-            (None, Some(foreign)) => foreign.dialect,
+            (None, Some(foreign)) => match foreign.dialect {
+                Self::Ycsb if trial.records.is_some() => Self::YcsbRecords,
+                dialect => dialect,
+            },
             (None, None) => Self::Run,
         }
     }
@@ -160,6 +190,7 @@ impl Dialect {
             Self::CassandraStress => CASSANDRA_STRESS,
             Self::Ycsb => YCSB,
             Self::Asbench => ASBENCH,
+            Self::YcsbRecords => YCSB_RECORDS,
             Self::Scale => SCALE,
         }
     }
@@ -170,8 +201,8 @@ impl Dialect {
         match self {
             Self::Run => &[],
             Self::CassandraStress => SHARED_WITH_STRESS,
-            Self::Ycsb => SHARED_WITH_YCSB,
             Self::Asbench => SHARED_WITH_ASBENCH,
+            Self::Ycsb | Self::YcsbRecords => SHARED_WITH_YCSB,
             Self::Scale => SHARED_WITH_SCALE,
         }
     }

@@ -1,15 +1,20 @@
-//! `wideload asbench`: command lines of asbench and of the tools before it, carried out over CQL at
-//! the reference target.
+//! `wideload asbench`: command lines of asbench and of the tools before it, carried out over
+//! Aerospike's protocol and over CQL at the reference target.
 
 // Helpers of a test may fail as the test itself may.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod rig;
 
+use admin::aerospike::Server;
+use record::summary::Target;
 use rig::{Ended, Home, RunDir, Serve};
 use stage::Signal;
 use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
+use units::Nanos;
+use wire::aerospike::{Command, Key, Message, Particle, ReadLevel, UserKey, Wanted};
 
 /// A line at a target, as words.
 fn words(serve: &Serve, line: &str) -> Vec<String> {
@@ -27,6 +32,98 @@ fn done(home: &Home, serve: &Serve, line: &str) -> Ended {
     let ended = run(home, serve, line);
     assert_eq!(ended.status, Some(0), "{line}: {ended:?}");
     ended
+}
+
+/// A server of records, and what a line of asbench ends with at it.
+fn records(home: &Home) -> Serve {
+    Serve::start(home, &["--protocol", "aerospike"])
+}
+
+fn at_records(home: &Home, serve: &Serve, line: &str) -> Ended {
+    let host = serve.target();
+    let head = ["asbench", "-h", &host].into_iter();
+    home.run(&head.chain(line.split_whitespace()).collect::<Vec<_>>())
+}
+
+/// Types and bytes of the bins of a record, by name; empty where there is none.
+fn bins(serve: &Serve, key: i64) -> Vec<(String, u8, Vec<u8>)> {
+    let mut server = Server::connect(serve.address, Nanos::from_secs(20), &Arc::default()).unwrap();
+    let key = Key::new("test", "testset", UserKey::Integer(key));
+    let mut request = Vec::new();
+    Command::get(&key, Wanted::All, ReadLevel::One, 0).encode(&mut request);
+    let body = server.message(&request).unwrap();
+    let message = Message::decode(&body).unwrap();
+    let name = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
+    let mut bins: Vec<_> =
+        message.ops().map(|op| (name(op.name), op.particle, op.value.to_vec())).collect();
+    bins.sort();
+    bins
+}
+
+#[test]
+fn the_study_s_lines_drive_records() {
+    let home = Home::new();
+    let serve = records(&home);
+    let fill = "-k 1000 -o S:32 -w I -a -c 168 -W 28 --latency 10,2,u -M master";
+    let ended = at_records(&home, &serve, fill);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert_eq!(sum(&ended.stdout, "write"), 1000);
+    let text = Particle::String(b"").kind();
+    for key in [0, 500, 999] {
+        let found = bins(&serve, key);
+        let [(name, kind, value)] = &found[..] else { panic!("{key}: {found:?}") };
+        assert_eq!((&name[..], *kind, value.len()), ("testbin", text, 32));
+    }
+    assert_eq!(bins(&serve, 1000), [], "no key behind the last");
+    let line = "-k 1000 -o S:32 -w RU,100 -a -c 142 -W 12 --latency 21,4 -t 5000 --out run";
+    let ended = at_records(&home, &serve, line);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(!ended.stderr.contains("caveat rows-missing"), "{}", ended.stderr);
+    assert_eq!(sum(&ended.stdout, "read"), 5000);
+    assert!(ended.stdout.contains(" >800us\nread "), "{}", ended.stdout);
+    let summary = RunDir(home.at("run")).summary();
+    assert_eq!((summary.ops, summary.errors), (5000, 0));
+    assert_eq!(summary.target.kind, Target::REFERENCE);
+}
+
+#[test]
+fn bins_have_the_types_of_their_objects_and_rr_replaces() {
+    let home = Home::new();
+    let serve = records(&home);
+    let object = "-o I4,S5,B7,D,b,[2*I1],{S2:I1} -k 100";
+    let ended = at_records(&home, &serve, &format!("{object} -w I -R"));
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let expected = [
+        Particle::Integer(0),
+        Particle::String(b""),
+        Particle::Blob(b""),
+        Particle::Double(0.0),
+        Particle::Bool(true),
+        Particle::List(b""),
+        Particle::Map(b""),
+    ];
+    let found = bins(&serve, 1);
+    let kinds: Vec<u8> = found.iter().map(|(_, kind, _)| *kind).collect();
+    assert_eq!(kinds, expected.each_ref().map(Particle::kind), "{found:?}");
+    let names: Vec<_> = found.iter().map(|(name, ..)| &name[..]).collect();
+    assert_eq!((names[0], names[6]), ("testbin", "testbin_7"));
+    // A list of two small integers of one byte or of a byte and its head.
+    assert_eq!(found[5].2[0], 0x92, "{found:?}");
+    assert_ne!(bins(&serve, 2)[1], found[1], "-R");
+    // Writes of the first bin alone: RU keeps the others, RR leaves nothing else.
+    let line = |kind| format!("{object} -w {kind},0,100,0 -z 4 -t 1 -g 2000");
+    let ended = at_records(&home, &serve, &line("RU"));
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!((1..=100).all(|key| bins(&serve, key).len() == 7));
+    let ended = at_records(&home, &serve, &line("RR"));
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("caveat records-shrink: A write of RR"), "{}", ended.stderr);
+    let shrunk = (1..=100).filter(|key| bins(&serve, *key).len() == 1).count();
+    // 2000 writes of 100 keys leave one out with a chance of some 2 in 10^9 each.
+    assert_eq!(shrunk, 100);
+    let ended = at_records(&home, &serve, "-n nowhere -w I -k 10");
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("nowhere") && ended.stderr.contains("test"), "{ended:?}");
 }
 
 /// The number behind `name(tps=`, added up over all lines.

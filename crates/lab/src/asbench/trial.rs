@@ -3,17 +3,19 @@
 use crate::dialect::Dialect;
 use crate::error::LabError;
 use crate::provision::TargetChoice;
+use crate::requests::Records;
 use crate::stress::client_cpus;
 use crate::trial::{Foreign, LoadChoice, Trial};
-use drive::{Access, Amount, Arrivals, Engine, Load, RetryPause, TableName, Wait};
+use drive::{Access, Amount, Arrivals, Engine, Load, RetryPause, TableName, Wait, Writes};
 use machine::Machine;
 use record::Caveat;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::{CpuSet, Nanos, Rate};
+use wire::aerospike::RecordExists;
 use wire::cql::{Consistency, Protocol};
-use workload::asbench::{Settings, Stage};
+use workload::asbench::{Kind, Settings, Stage};
 
 /// A run in which nothing succeeds ends after so many timeouts, and not sooner than after the other
 /// time.
@@ -24,6 +26,8 @@ const ENDLESS: Nanos = Nanos::from_secs(100 * 365 * 86_400);
 /// Connections to each host at least, and operations in flight on each at most.
 const CONNECTIONS_MIN: usize = 8;
 const IN_FLIGHT_PER_CONNECTION: usize = 16_384;
+/// Connections to each server at most; each has one command under way.
+const RECORD_CONNECTIONS_MAX: usize = 4096;
 
 /// What a line does not say: who carries it out.
 #[derive(Debug, Clone)]
@@ -54,7 +58,12 @@ impl Client {
         };
         let arrivals = arrivals(settings, stage);
         let workers = drive::workers(cpus.len(), &arrivals, 1);
-        let needed = arrivals.in_flight_max().div_ceil(IN_FLIGHT_PER_CONNECTION);
+        let over_cql = settings.own.protocol.as_deref() == Some("cql");
+        let commands = arrivals.in_flight_max();
+        let connections = match over_cql {
+            true => CONNECTIONS_MIN.max(commands.div_ceil(IN_FLIGHT_PER_CONNECTION)),
+            false => commands.min(RECORD_CONNECTIONS_MAX),
+        };
         let plan = settings.plan(stage);
         let timeout = Nanos::from_millis(settings.timeout_ms);
         Ok(Trial {
@@ -72,10 +81,11 @@ impl Client {
             settle: Nanos::ZERO,
             repeat: 1,
             connections_by_shard: false,
-            connections: drive::connections(CONNECTIONS_MIN.max(needed), workers),
+            connections: drive::connections(connections, workers),
             engine: Engine::Epoll,
             wait: if shared { Wait::Sleep } else { Wait::Spin },
             protocol: Protocol::default(),
+            records: (!over_cql).then(|| records(settings, stage)),
             consistency: Consistency::LocalOne.into(),
             timeout,
             retries: settings.retries,
@@ -103,6 +113,17 @@ impl Client {
             plan: Arc::new(plan),
         })
     }
+}
+
+/// How records are written: created or changed, or replaced by `RR`.
+fn records(settings: &Settings, stage: &Stage) -> Records {
+    let exists = match stage.workload.kind {
+        Kind::Insert | Kind::ReadUpdate => RecordExists::Update,
+        Kind::ReadReplace => RecordExists::Replace,
+    };
+    let server_timeout_ms = u32::try_from(settings.timeout_ms).unwrap_or(u32::MAX);
+    let master_commits = settings.master_commits;
+    Records { writes: Writes { insert: exists, update: exists, master_commits, server_timeout_ms } }
 }
 
 /// A host that a static program finds, too.

@@ -112,10 +112,6 @@ fn asked(words: &[String]) -> Result<Asked, Exit> {
 /// Who carries a line out.
 fn client(settings: &Settings, words: &[String]) -> Result<Client, Exit> {
     let own = &settings.own;
-    if own.protocol.as_deref() != Some("cql") {
-        let cure = "give --protocol cql";
-        return Err(Exit::usage(anyhow!("Aerospike's own protocol is not driven yet: {cure}")));
-    }
     let cpus = own.client_cpus.as_ref().map(|cpus| cpus.parse::<CpuSet>()).transpose();
     let cpus = cpus.map_err(|error| Exit::usage(anyhow!("--client-cpus: {error}")))?;
     let program = ["wideload".to_owned(), "asbench".to_owned()];

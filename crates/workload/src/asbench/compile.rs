@@ -18,7 +18,8 @@ impl Settings {
     #[must_use]
     pub fn plan(&self, stage: &Stage) -> Plan {
         let workload = stage.workload;
-        let mut parts = Parts { statements: Vec::new(), run: Vec::new() };
+        let bins = stage.objects.len();
+        let mut parts = Parts { bins, statements: Vec::new(), run: Vec::new() };
         let first = |bins: &[usize]| bins.iter().take(1).copied().collect::<Vec<_>>();
         let write = parts.statement(Action::Update, &stage.write_bins);
         let (read, update) = (workload.read / 100.0, 1.0 - workload.read / 100.0);
@@ -75,14 +76,17 @@ pub const READ: &str = "read";
 pub const WRITE: &str = "write";
 
 struct Parts {
+    /// Of a record.
+    bins: usize,
     statements: Vec<Statement>,
     run: Vec<Operation>,
 }
 
 impl Parts {
-    /// The index of a statement.
+    /// The index of a statement. A read of all bins names none, as the original's.
     fn statement(&mut self, action: Action, bins: &[usize]) -> usize {
-        let wanted = Statement { action, columns: bins.to_vec(), by_name: true, counts: false };
+        let by_name = action != Action::Read || bins.len() < self.bins;
+        let wanted = Statement { action, columns: bins.to_vec(), by_name, counts: false };
         let known = self.statements.iter().position(|statement| *statement == wanted);
         known.unwrap_or_else(|| {
             self.statements.push(wanted);

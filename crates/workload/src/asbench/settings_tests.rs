@@ -1,3 +1,5 @@
+//! Lines to settings and plans: the study's as printed, defaults, what is refused, stages, keys.
+
 use super::*;
 use crate::asbench::{Limits, Table};
 use crate::{Phase, Sampler};
