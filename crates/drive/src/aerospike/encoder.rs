@@ -248,12 +248,46 @@ fn placeholder(kind: Option<ValueKind>) -> Particle<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::aerospike::{PROTO_SIZE, info3};
+    use workload::asbench;
     use workload::ycsb::{self, Properties};
 
     fn plan(workload: &str, property: &str) -> Plan {
         let files: [&str; 0] = [];
         let properties = Properties::load(&files, &[property]).unwrap();
         ycsb::plan(workload, &properties, Some(10), None).unwrap().plan
+    }
+
+    #[test]
+    fn objects_have_their_types_and_their_keys_are_integers() {
+        let words = ["-o", "I4,S5,b", "-w", "RU,0", "-M", "master"].map(str::to_owned);
+        let Ok(asbench::Asked::Run(settings)) = asbench::parse(&words, &|_| Err(String::new()))
+        else {
+            panic!("the line is read");
+        };
+        let plan = Arc::new(settings.plan(&settings.stages[0]));
+        let exists = RecordExists::Update;
+        let writes = Writes {
+            insert: exists,
+            update: exists,
+            master_commits: settings.master_commits,
+            server_timeout_ms: 1000,
+        };
+        let place = RecordPlace { namespace: "test".into(), set: "testset".into() };
+        let encoder = RecordEncoder::new(plan.clone(), place, writes).unwrap();
+        let mut key = [0; 8];
+        assert_eq!(plan.write_key(5, &mut key), 8);
+        let of_key = encoder.digest(&key);
+        assert_eq!(of_key, digest("testset", &UserKey::Integer(5)));
+        let draw = Draw { key: 5, value_seed: 7, scan_length: 0, operation: 0, column: 0 };
+        let mut out = vec![0; encoder.frame_size_max()];
+        let size = encoder.encode(0, &draw, &key, &of_key, &mut out);
+        let message = Message::decode(&out[PROTO_SIZE..size]).unwrap();
+        let bins: Vec<_> = message.ops().map(|bin| (bin.particle, bin.value.len())).collect();
+        let kinds = [Particle::Integer(0), Particle::String(b""), Particle::Bool(false)];
+        let expected: Vec<_> = kinds.iter().map(Particle::kind).zip([8, 5, 1]).collect();
+        assert_eq!(bins, expected);
+        assert_ne!(message.header.info3 & info3::COMMIT_MASTER, 0);
     }
 
     #[test]
