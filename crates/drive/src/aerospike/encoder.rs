@@ -1,10 +1,10 @@
 //! A plan's statements as messages on records.
 //!
 //! [`Statement`](workload::Statement) + namespace and set -> templates; a [`Draw`] and the digest
-//! of its key -> a message, written in place. Keys are strings (of plans over blobs: blobs), columns
-//! are bins of bytes, as YCSB's `aerospike` binding has them (`AerospikeClient.java`): a read of
-//! all fields asks for all bins, an insert creates the record, and an update replaces it unless
-//! [`Writes`] says otherwise.
+//! of its key -> a message, written in place. Keys are strings (of plans over blobs: blobs),
+//! columns are bins of bytes, as YCSB's `aerospike` binding has them (`AerospikeClient.java`): a
+//! read of all fields asks for all bins, an insert creates the record, and an update replaces it
+//! unless [`Writes`] says otherwise.
 
 use std::sync::Arc;
 use thiserror::Error;
