@@ -163,6 +163,14 @@ impl Admin {
         self.count_rows(text, keys)
     }
 
+    /// As [`Self::count_found`], with a marker of type bigint.
+    ///
+    /// # Errors
+    /// [`QueryError`] of the first that fails.
+    pub fn count_found_integers(&self, text: &str, keys: Vec<i64>) -> Result<usize, QueryError> {
+        self.count_rows(text, keys)
+    }
+
     fn count_rows<K: SerializeValue + Send + Sync + 'static>(
         &self,
         text: &str,

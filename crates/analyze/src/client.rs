@@ -169,8 +169,8 @@ fn streams_exhausted(client: &Client<'_>) -> Option<Caveat> {
                     for one of them, which is in lag and response time.";
         Caveat::new("streams-exhausted", text)
             .evidence(format!(
-                "found so {times} times; a connection has 32768 stream ids of CQL, or one request of \
-                 Aerospike's protocol"
+                "found so {times} times; a connection has 32768 stream ids of CQL, or one request \
+                 of Aerospike's protocol"
             ))
             .cure("Give more --connections.")
     })

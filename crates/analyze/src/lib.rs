@@ -22,6 +22,7 @@ mod student;
 mod surroundings;
 mod trend;
 pub mod usl;
+pub mod weighted;
 
 pub use cache::CacheClass;
 pub use checks::{ERRORS_SHARE_MAX, RATE_DONE_SHARE_MIN};

@@ -1,9 +1,11 @@
-//! Scaling as published: what the texts beside the project print, against what their own inputs
-//! give. The figures are taken from the texts by value.
+//! Scaling and latency tables as published: what the texts beside the project print, against what
+//! their own inputs give. The figures are taken from the texts by value.
 
 #![allow(clippy::unwrap_used)]
 
 use analyze::scaling::{Level, Print, against_print, scaling};
+use analyze::weighted::{Weighted, disagreements, weighted};
+use record::Columns;
 use std::path::Path;
 
 /// The text of a publication; None where it does not lie beside the project.
@@ -87,4 +89,118 @@ fn operations_on_one_two_and_three_servers_give_the_printed_scaling() {
         }
     }
     assert_eq!((rows[1].3, rows[2].3), (1.94, 2.87));
+}
+
+/// Decimals of the table of latencies, as a step in percent.
+const STEP: f64 = 0.1;
+
+/// A table of latencies: what is above each limit and the shares of the columns, of two arms, and
+/// what is printed below: both averages, and by how much the first is less.
+#[derive(Debug, Default)]
+struct LatencyTable {
+    above: [Vec<f64>; 2],
+    shares: [Vec<f64>; 2],
+    averages: Vec<f64>,
+    less: f64,
+}
+
+/// The tables of latencies of a text: each comes in two parts, of which a row's name stands before
+/// its first arm.
+fn latency_tables(text: &str) -> Vec<LatencyTable> {
+    let mut tables: Vec<LatencyTable> = Vec::new();
+    let mut row = "";
+    let mut arm = 0;
+    for line in text.lines() {
+        if line.starts_with("Weighted average latency calculations") {
+            tables.push(LatencyTable::default());
+        }
+        let Some(table) = tables.last_mut() else { continue };
+        let mut cells = line.split('\t');
+        let name = cells.next().unwrap_or_default();
+        if !name.is_empty() {
+            (row, arm) = (name, 0);
+        }
+        let values: Vec<f64> = cells.filter_map(|cell| cell.trim().parse().ok()).collect();
+        if values.is_empty() {
+            continue;
+        }
+        match row {
+            "Cumulative bucket percentages" => table.above[arm].extend(&values),
+            "Percentage of total samples per bucket" => table.shares[arm].extend(&values),
+            "Weighted average latency (P50)" => table.averages.extend(&values),
+            "Percent lower weighted average latency with ADQ" => table.less = values[0],
+            _ => continue,
+        }
+        arm += 1;
+        // Nothing behind the last figure belongs to a table.
+        if table.less > 0.0 {
+            row = "";
+        }
+    }
+    tables
+}
+
+fn inside(printed: f64, found: Weighted) -> bool {
+    (found.least_us..=found.most_us).contains(&printed)
+}
+
+#[test]
+fn latency_tables_give_the_printed_averages_within_their_rounding() {
+    let Some(text) = published("004_") else { return };
+    let columns: Columns = "21,40us".parse().unwrap();
+    let middles = columns.middles_us();
+    let tables = latency_tables(&text);
+    let expected = [([149.8, 220.6], 32.1), ([163.4, 230.2], 29.0)];
+    assert_eq!(tables.len(), expected.len(), "{tables:?}");
+    for (table, (averages, less)) in tables.iter().zip(expected) {
+        // The first of the columns, above 0 us, is all.
+        let found = table.above.each_ref().map(|above| {
+            assert_eq!((above.len(), above[0]), (columns.len(), 100.0));
+            weighted(&middles, &above[1..], STEP)
+        });
+        for (arm, computed) in averages.into_iter().enumerate() {
+            let (weighted, printed) = (found[arm], table.averages[arm]);
+            println!("{weighted:.2?}, printed {printed}");
+            assert!((weighted.mean_us - computed).abs() < 0.05, "{weighted:?}");
+            assert!(inside(printed, weighted), "{printed} is outside {weighted:?}");
+            assert!(weighted.most_us - weighted.least_us < 1.0, "{weighted:?}");
+        }
+        let (least, middle, most) = found[0].percent_less_than(found[1]);
+        println!("{middle:.2} % less, {least:.2} to {most:.2}, printed {}", table.less);
+        assert!((middle - less).abs() < 0.05, "{middle}");
+        assert!((least..=most).contains(&table.less), "{}: {least} to {most}", table.less);
+    }
+    let printed: Vec<_> = tables.iter().map(|t| (t.averages[0], t.averages[1], t.less)).collect();
+    assert_eq!(printed, [(149.9, 220.6, 32.0), (163.2, 230.3, 29.1)]);
+}
+
+#[test]
+fn two_rows_of_one_latency_table_disagree_above_320_us() {
+    let Some(text) = published("004_") else { return };
+    let columns: Columns = "21,40us".parse().unwrap();
+    let mut found = Vec::new();
+    for (table, number) in latency_tables(&text).iter().zip(2..) {
+        for (above, shares) in table.above.iter().zip(&table.shares) {
+            for differs in disagreements(&above[1..], shares, STEP) {
+                let limit_us = columns.limits()[differs.limit].0 / 1000;
+                println!("table {number}: above {limit_us} us {differs:?}");
+                found.push((number, limit_us, differs.cumulative, differs.shares));
+            }
+        }
+    }
+    assert_eq!(found, [(3, 320, 0.9, 0.0)]);
+}
+
+#[test]
+fn device_queues_gain_what_the_table_of_servers_gives() {
+    let Some(text) = published("004_") else { return };
+    let rows = rows(&text);
+    let of =
+        |arm: &str| rows.iter().filter(|row| row.1 == arm).map(|row| row.2).collect::<Vec<_>>();
+    let gains = |memory: &str| {
+        let (on, off) = (of(&format!("{memory} ADQ-on")), of(&format!("{memory} ADQ-off")));
+        on.iter().zip(&off).map(|(on, off)| ((on / off - 1.0) * 100.0).round()).collect::<Vec<_>>()
+    };
+    assert_eq!(gains("Memory-only"), [47.0, 62.0, 65.0]);
+    assert_eq!(gains("PMem"), [41.0, 53.0, 53.0]);
 }

@@ -56,7 +56,7 @@ fn messages(a: &Arguments) -> (Vec<u8>, Vec<usize>) {
     let plan = Arc::new(plan);
     let place = RecordPlace { namespace: "test".to_owned(), set: plan.schema.table.clone() };
     let (insert, update) = (RecordExists::CreateOnly, RecordExists::Update);
-    let writes = Writes { insert, update, server_timeout_ms: 60_000 };
+    let writes = Writes { insert, update, master_commits: false, server_timeout_ms: 60_000 };
     let encoder = RecordEncoder::new(plan.clone(), place, writes).expect("a plan over records");
     let mut sampler = Sampler::new(plan.clone(), Phase::Run, 1, 0, 1);
     let (mut bytes, mut starts) = (Vec::new(), vec![0]);

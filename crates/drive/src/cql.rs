@@ -15,7 +15,7 @@ use wire::cql::request::PreparedRef;
 use wire::cql::response::{Metadata, Prepared};
 use wire::cql::{Consistency, ExecuteTemplate, FrameWriter, Protocol};
 use workload::{
-    Action, Blobs, Cells, Counters, Draw, Plan, Random, Statement, TableStatement, Touch,
+    Action, Blobs, Cells, Counters, Draw, Plan, Random, Statement, TableStatement, Touch, ValueKind,
 };
 
 /// A name as CQL wants it: quoted where it is not a plain lower-case identifier.
@@ -91,21 +91,35 @@ pub fn create_keyspace(name: &TableName, replication: &str) -> String {
 #[must_use]
 pub fn create_table(plan: &Plan, name: &TableName) -> String {
     let mut text = format!("CREATE TABLE IF NOT EXISTS {} (", name.quoted());
-    let (key, cell) = types(plan.schema.cells);
+    let key = key_type(plan);
     let _ = write!(text, "{} {key} PRIMARY KEY", identifier(&plan.schema.key_column));
-    for column in &plan.schema.columns {
-        let _ = write!(text, ", {} {cell}", identifier(column));
+    for (index, column) in plan.schema.columns.iter().enumerate() {
+        let _ = write!(text, ", {} {}", identifier(column), value_type(plan, index));
     }
     text + ")"
 }
 
-/// CQL's types of the key and of the values.
+/// CQL's type of the key.
 #[must_use]
-pub fn types(cells: Cells) -> (&'static str, &'static str) {
-    match cells {
-        Cells::Text => ("text", "text"),
-        Cells::Blob => ("blob", "blob"),
-        Cells::Counter => ("blob", "counter"),
+pub fn key_type(plan: &Plan) -> &'static str {
+    match plan.schema.cells {
+        Cells::Text => "text",
+        Cells::Blob | Cells::Counter => "blob",
+        Cells::Objects => "bigint",
+    }
+}
+
+/// CQL's type of a value column. Lists and maps of any values have none, and are blobs.
+#[must_use]
+pub fn value_type(plan: &Plan, column: usize) -> &'static str {
+    match (plan.schema.cells, plan.value_kind(column)) {
+        (Cells::Counter, _) => "counter",
+        (_, Some(ValueKind::Integer)) => "bigint",
+        (_, Some(ValueKind::Double)) => "double",
+        (_, Some(ValueKind::Boolean)) => "boolean",
+        (Cells::Text, None) | (_, Some(ValueKind::Text)) => "text",
+        (Cells::Blob | Cells::Objects, None)
+        | (_, Some(ValueKind::Blob | ValueKind::List | ValueKind::Map)) => "blob",
     }
 }
 
@@ -147,7 +161,7 @@ fn text_of(plan: &Plan, statement: &Statement, table: &str) -> String {
                 Cells::Counter => {
                     columns.map(|c| format!("{c} = {c} + ?")).collect::<Vec<_>>().join(", ")
                 }
-                Cells::Text | Cells::Blob => listed(" = ?, ") + " = ?",
+                Cells::Text | Cells::Blob | Cells::Objects => listed(" = ?, ") + " = ?",
             };
             format!("UPDATE {table}{} SET {set} WHERE {key} = ?", at.unwrap_or_default())
         }

@@ -49,8 +49,8 @@ pub use access::Access;
 pub use aerospike::{Masters, RecordEncoder, RecordPlace, Unrecordable, Writes};
 pub use control::{Control, ControlError};
 pub use cql::{
-    Encoder, Levels, PreparedId, TableName, create_keyspace, create_table, identifier,
-    statement_texts, types,
+    Encoder, Levels, PreparedId, TableName, create_keyspace, create_table, identifier, key_type,
+    statement_texts, value_type,
 };
 pub use encoding::Encoding;
 pub use exchange::WorkerUsage;

@@ -23,8 +23,12 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender};
-use units::CpuId;
+use units::{CpuId, Nanos};
 use workload::{Phase, Sampler};
+
+/// What each connection may take beyond the time limit of an operation, until all are ready: a
+/// short limit is meant for one operation, not for hundreds of handshakes at once.
+const CONNECTING: Nanos = Nanos::from_millis(20);
 
 /// What a worker's thread is started with.
 pub(crate) struct Ramp<W> {
@@ -139,7 +143,8 @@ impl<W: Witness> Ramp<W> {
         halt: &AtomicBool,
     ) -> Result<Links<P::Link>, DriveError> {
         let (own, hosts) = (self.connections_per_host::<P>(), &*self.hosts.1);
-        let (in_flight_max, timeout) = (self.in_flight_max(), self.drive.timeout);
+        let in_flight_max = self.in_flight_max();
+        let timeout = self.drive.timeout + Nanos(CONNECTING.0 * (own * hosts.left.len()) as u64);
         let who = Introduction { encoder, credentials: self.drive.access.credentials.as_ref() };
         let own = (own, self.first_place::<P>());
         Ok(establish(ring, hosts, own, in_flight_max, timeout, &who, halt)?)

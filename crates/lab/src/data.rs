@@ -21,7 +21,7 @@ use crate::trial::{LoadChoice, Trial};
 use admin::{Admin, literal};
 use drive::{
     Access, Control, Offering, PreparedId, Shards, TableName, create_keyspace, create_table,
-    identifier, statement_texts, token_ranges, types,
+    identifier, key_type, statement_texts, token_ranges, value_type,
 };
 use record::Caveat;
 use std::net::SocketAddr;
@@ -508,6 +508,11 @@ pub(crate) fn probe(trial: &Trial, admin: &Admin) -> Result<Probed, LabError> {
             admin.count_found(&query, texts.collect())?
         }
         Cells::Blob | Cells::Counter => admin.count_found_blobs(&query, wanted)?,
+        Cells::Objects => {
+            let keys = wanted.iter().filter_map(|key| key.first_chunk());
+            admin
+                .count_found_integers(&query, keys.map(|key| i64::from_be_bytes(*key)).collect())?
+        }
     };
     Ok(Probed { found, of: probed })
 }
@@ -537,12 +542,13 @@ fn columns_fit(trial: &Trial, admin: &Admin) -> Result<bool, LabError> {
             return refuse(format!("{name} is part of its key"));
         }
     }
-    for name in std::iter::once(&schema.key_column).chain(&schema.columns) {
+    let columns = schema.columns.iter().enumerate();
+    let columns = columns.map(|(index, name)| (name, value_type(&trial.plan, index)));
+    let key = (&schema.key_column, key_type(&trial.plan));
+    for (name, wanted) in std::iter::once(key).chain(columns) {
         let row = rows.iter().find(|row| row.get("column_name").text() == Some(name));
         let Some(row) = row else { return refuse(format!("it has no column {name}")) };
         let of = cell(row, "type");
-        let (key, value) = types(schema.cells);
-        let wanted = if name == &schema.key_column { key } else { value };
         let fits = of == wanted || wanted == "text" && matches!(of.as_str(), "varchar" | "ascii");
         if !fits {
             return refuse(format!("its column {name} is of type {of} and not {wanted}"));

@@ -15,6 +15,8 @@ pub enum Dialect {
     CassandraStress,
     /// `wideload ycsb` over CQL.
     Ycsb,
+    /// `wideload asbench`.
+    Asbench,
     /// `wideload ycsb` over records.
     YcsbRecords,
     /// `wideload scale`.
@@ -94,6 +96,32 @@ const YCSB: Words = &[
     ("--wait spin", "-p spin.sleep=true"),
 ];
 
+const ASBENCH: Words = &[
+    ("--duration or --ops", "-t"),
+    ("--client-cpus and --target-cpus or taskset", "--client-cpus, the target with taskset"),
+    ("--target HOST[:PORT]", "-h HOST:PORT"),
+    ("--in-flight-max (or --threads)", "-c with -a, or -z"),
+    ("--in-flight-max", "-c with -a, or -z"),
+    ("--threads", "-z, or -a with -c"),
+    ("--rate", "-g"),
+    ("--throttle", "-g"),
+    ("--records", "-k"),
+    ("--ops", "-t"),
+    ("--duration", "-t"),
+    ("--warm auto", "a run before it"),
+    ("--warm-max", "a run before it"),
+    ("--warm", "a run before it"),
+    ("--timeout", "-T"),
+    ("--retries", "--max-retries"),
+    ("(--give-up)", "(three timeouts, 30 s at least)"),
+    ("--target", "-h"),
+    ("--keyspace", "-n"),
+    ("--namespace", "-n"),
+    ("--table", "-s"),
+    ("--connections", "-c with -a, or -z"),
+    ("--wait spin", "cpus that no target is on"),
+];
+
 const YCSB_RECORDS: Words = &[
     ("--client-cpus and --target-cpus or taskset", "taskset"),
     ("--target HOST[:PORT]", "-p as.host=HOST -p as.port=PORT"),
@@ -126,6 +154,7 @@ const SCALE: Words = &[
 
 /// Flags of their own that `wideload run` has too.
 const SHARED_WITH_STRESS: &[&str] = &["client-cpus", "seed", "out"];
+const SHARED_WITH_ASBENCH: &[&str] = &["client-cpus", "seed", "out", "protocol"];
 const SHARED_WITH_YCSB: &[&str] = &["out"];
 const SHARED_WITH_SCALE: &[&str] = &[
     "target",
@@ -146,8 +175,10 @@ impl Dialect {
     pub(crate) fn of(trial: &Trial) -> Self {
         match (&trial.scripted, &trial.foreign) {
             (Some(_), _) => Self::CassandraStress,
-            (None, Some(_)) if trial.records.is_some() => Self::YcsbRecords,
-            (None, Some(_)) => Self::Ycsb,
+            (None, Some(foreign)) => match foreign.dialect {
+                Self::Ycsb if trial.records.is_some() => Self::YcsbRecords,
+                dialect => dialect,
+            },
             (None, None) => Self::Run,
         }
     }
@@ -158,6 +189,7 @@ impl Dialect {
             Self::Run => &[],
             Self::CassandraStress => CASSANDRA_STRESS,
             Self::Ycsb => YCSB,
+            Self::Asbench => ASBENCH,
             Self::YcsbRecords => YCSB_RECORDS,
             Self::Scale => SCALE,
         }
@@ -169,6 +201,7 @@ impl Dialect {
         match self {
             Self::Run => &[],
             Self::CassandraStress => SHARED_WITH_STRESS,
+            Self::Asbench => SHARED_WITH_ASBENCH,
             Self::Ycsb | Self::YcsbRecords => SHARED_WITH_YCSB,
             Self::Scale => SHARED_WITH_SCALE,
         }
@@ -216,7 +249,7 @@ impl Dialect {
 
     /// Whether a flag may stand as it is.
     fn keeps(self, flag: &str) -> bool {
-        const OWN: [&str; 4] = ["ddl", "compat", "create", "heap-total"];
+        const OWN: [&str; 5] = ["ddl", "compat", "create", "heap-total", "max-retries"];
         self.shared().contains(&flag) || OWN.contains(&flag)
     }
 

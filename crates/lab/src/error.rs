@@ -119,6 +119,15 @@ pub enum LabError {
     /// A cpu list.
     #[error("{flag} {asked} names cpus that this process may not use; allowed are {allowed}")]
     Cpus { flag: &'static str, asked: CpuSet, allowed: CpuSet },
+    /// Each stage has a run directory of its own.
+    #[error(
+        "--out names one run directory, and the line has {stages} stages: leave it out, each gets \
+         one under runs/"
+    )]
+    Stages { stages: usize },
+    /// What a foreign line asks to be shown.
+    #[error("the latency table cannot be made: {0}")]
+    Columns(#[from] record::ColumnsError),
     /// The cluster cannot be connected to.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -319,6 +328,8 @@ impl LabError {
             | Self::Control(ControlError::Interrupted { .. })
             | Self::Drive(DriveError::Link(drive::LinkError::Interrupted)) => 130,
             Self::Cpus { .. }
+            | Self::Stages { .. }
+            | Self::Columns(_)
             | Self::Experiment(_)
             | Self::NoExperiment { .. }
             | Self::NotBuilt { .. }

@@ -13,6 +13,9 @@ use units::{CpuSet, Nanos};
 use wire::aerospike::RecordExists;
 use workload::{Action, Creation, Operation, Tables};
 
+/// Nobody waits so long: foreign commands without an end last longer.
+const ENDLESS: Nanos = Nanos::from_secs(50 * 365 * 86_400);
+
 /// The text of `--dry-run`.
 #[must_use]
 pub fn explain(trial: &Trial) -> String {
@@ -235,6 +238,7 @@ fn load_in_words(trial: &Trial) -> String {
     };
     let amount = match load.amount {
         Amount::Ops(ops) => format!("{ops} operations"),
+        Amount::Duration(duration) if duration >= ENDLESS => "without an end".to_owned(),
         Amount::Duration(duration) => format!("{duration}"),
         Amount::EveryKey => "every key once".to_owned(),
     };

@@ -5,6 +5,7 @@
 //! is to be written to it.
 
 use crate::data::{Probed, probe};
+use crate::dialect::Dialect;
 use crate::error::LabError;
 use crate::trial::{Foreign, Trial};
 use admin::{Admin, literal};
@@ -25,15 +26,18 @@ pub(crate) fn table(
         return Ok(None);
     }
     let Probed { found, of } = probe(trial, admin)?;
-    Ok((found < of).then(|| rows_missing(found, of)))
+    Ok((found < of).then(|| rows_missing(foreign, found, of)))
 }
 
 /// Of so many keys that were looked for only these were found.
-pub(crate) fn rows_missing(found: usize, of: usize) -> Caveat {
+pub(crate) fn rows_missing(foreign: Foreign, found: usize, of: usize) -> Caveat {
     let text = "Rows that this workload asks for are not there: reads of them find nothing, which \
                 is faster than finding something.";
     let evidence = format!("{} of {of} keys looked for are missing", of - found);
-    let cure = "Load the rows first, with the same recordcount, insertstart and insertorder.";
+    let cure = match foreign.dialect {
+        Dialect::Asbench => "Write them first, with -w I and the same -k, -K, -n and -s.",
+        _ => "Load the rows first, with the same recordcount, insertstart and insertorder.",
+    };
     Caveat::new("rows-missing", text).evidence(evidence).cure(cure)
 }
 

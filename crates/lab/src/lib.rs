@@ -5,6 +5,7 @@
 //! directory. Phases: provision -> create -> load -> warm -> run -> drain -> collect; whatever was
 //! started is stopped on every way out.
 
+pub mod asbench;
 pub mod basic;
 mod calibrate;
 mod calibration;

@@ -38,6 +38,7 @@ impl Shape {
             KeyOrder::Hashed => "hashed",
             KeyOrder::Ordered => "ordered",
             KeyOrder::Seeded(_) => "seeds of cassandra-stress",
+            KeyOrder::Integer => "integers",
         };
         let values = match &plan.values.content {
             Content::Verified { size } => format!("verified text of {size} bytes"),
@@ -50,6 +51,9 @@ impl Shape {
             }
             Content::Blobs { columns, .. } => {
                 format!("blobs of cassandra-stress {}", fnv(&format!("{columns:?}")))
+            }
+            Content::Objects { values, fixed } => {
+                format!("objects {}", fnv(&format!("{values:?} {fixed}")))
             }
             Content::Increments(by) => format!("counters {}", fnv(&format!("{by:?}"))),
             Content::Random(lengths) => {

@@ -3,8 +3,8 @@
 //! In: the servers, each asked once a second what all clients ask so often (two numbers, which
 //! change with their partitions and their peers). Out: masters for the workers ([`Roster`]), and
 //! [`News`] for people. A server that does not answer stays where it is; its partitions are those
-//! of others when these say so. Limits: a server that left for good keeps its place among the hosts,
-//! and is tried again.
+//! of others when these say so. Limits: a server that left for good keeps its place among the
+//! hosts, and is tried again.
 
 use crate::records::Tended;
 use crate::ring_watch::News;

@@ -6,6 +6,7 @@
 //! The marker is a record of the set `wideload_marker`, whose key is the set's name.
 
 use crate::data::{CONTROL_TIMEOUT_MIN, PROBES, Prepared, Probed, partial, writes};
+use crate::dialect::Dialect;
 use crate::error::LabError;
 use crate::filling::{Book, Filling, Keeper};
 use crate::live::Live;
@@ -119,9 +120,18 @@ fn of_updates(trial: &Trial) -> Vec<Caveat> {
     if !replaces || !partial || trial.loads() {
         return Vec::new();
     }
-    let text = "An update replaces its record, as YCSB's aerospike binding has it: what was \
-                updated holds the written field only, so records shrink while it runs.";
-    let cure = "Give -p as.update=upsert to keep the other fields, or -p writeallfields=true.";
+    let (text, cure) = match Dialect::of(trial) {
+        Dialect::Asbench => (
+            "A write of RR replaces its record: what was written holds the written bins only, so \
+             records shrink while it runs.",
+            "Give RU to keep the other bins, or write all of them.",
+        ),
+        _ => (
+            "An update replaces its record, as YCSB's aerospike binding has it: what was updated \
+             holds the written field only, so records shrink while it runs.",
+            "Give -p as.update=upsert to keep the other fields, or -p writeallfields=true.",
+        ),
+    };
     vec![Caveat::new("records-shrink", text).cure(cure)]
 }
 
@@ -240,7 +250,12 @@ fn of_foreign(
         return Ok(None);
     }
     let Probed { found, of } = probe(trial, cluster)?;
-    Ok((found < of).then(|| crate::foreign::rows_missing(found, of)))
+    Ok((found < of).then(|| crate::foreign::rows_missing(foreign, found, of)))
+}
+
+/// The integer that a key's bytes begin with.
+fn integer_of(key: &[u8]) -> i64 {
+    key.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
 }
 
 /// Looks for up to 1000 keys, evenly over all that the load writes.
@@ -254,6 +269,7 @@ fn probe(trial: &Trial, cluster: &mut Cluster) -> Result<Probed, LabError> {
         let size = trial.plan.write_key(keys.start + ahead as u64, &mut text);
         let key = match (trial.plan.schema.cells, std::str::from_utf8(&text[..size])) {
             (Cells::Text, Ok(text)) => UserKey::String(text),
+            (Cells::Objects, _) => UserKey::Integer(integer_of(&text)),
             _ => UserKey::Blob(&text[..size]),
         };
         let key = Key::new(&trial.table.keyspace, &trial.table.table, key);

@@ -12,11 +12,13 @@ mod sources;
 mod text;
 mod trial;
 
+pub(crate) use console::Sink;
 pub use ddl::statements;
 pub use sources::Reachable;
 pub use trial::Client;
+pub(crate) use trial::client_cpus;
 
-use self::console::{Console, HdrFile, Measured, Sink};
+use self::console::{Console, HdrFile, Measured};
 use self::figures::Printed;
 use self::text::{At, Layout};
 use crate::error::LabError;

@@ -154,6 +154,8 @@ pub struct Foreign {
     pub creates: bool,
     /// So many operations are kept one by one; 0 keeps none.
     pub keeps: u64,
+    /// Whose command line it is.
+    pub dialect: Dialect,
 }
 
 impl Trial {

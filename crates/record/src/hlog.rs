@@ -228,6 +228,21 @@ impl<W: Write> PlainLog<W> {
     }
 }
 
+/// A histogram as text: the V2 encoding, deflated, in base64. Its values are in what unit the
+/// caller has them.
+///
+/// # Errors
+/// When it cannot be encoded.
+pub fn encoded(values: &Latency) -> Result<String, HlogWriteError> {
+    let failed = |why: String| HlogWriteError::Encode { tag: String::new(), why };
+    let mut mirror = Mirror::default();
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(mirror.of(values).map_err(failed)?, &mut bytes)
+        .map_err(|error| failed(error.to_string()))?;
+    Ok(STANDARD.encode(&bytes))
+}
+
 /// The same buckets as a histogram of the crate, for its encoder. Kept from one to the next:
 /// the C library gives memory of this size back to the kernel, which then clears it anew.
 #[derive(Default)]

@@ -6,6 +6,7 @@
 //! described in `docs/FORMAT.md`.
 
 mod caveat;
+mod columns;
 mod discard;
 pub mod events;
 pub mod hlog;
@@ -22,6 +23,7 @@ pub mod utc;
 mod whole_file;
 
 pub use caveat::Caveat;
+pub use columns::{ColumnCounts, Columns, ColumnsError, LimitUnit};
 pub use discard::discard;
 pub use latency::{Bucket, LATENCY_MAX, Latency};
 pub use manifest::{Manifest, Verdict};

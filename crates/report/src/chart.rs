@@ -276,7 +276,7 @@ fn rounded(value: f64) -> Option<f64> {
 }
 
 /// A name as a field of CSV.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

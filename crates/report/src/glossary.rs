@@ -17,6 +17,11 @@ const TERMS: &[(&str, &str)] = &[
     ("service", "from the first send of an operation to its final answer, retries inside"),
     ("response", "from the moment an operation was due to its final answer: what a user waits"),
     ("lag", "from the moment an operation was due to its first send: the client's own lateness"),
+    (
+        "latency table",
+        "shares of operations above limits of their latency; each holds all that is longer",
+    ),
+    ("weighted average", "sum of the shares of columns times their middles; the last is open"),
     ("step", "service time of one statement of an operation that has several"),
     ("time", "which of the three times of an operation: service, response or lag"),
     ("operation", "what is measured as one: a read, an update; may have several steps"),

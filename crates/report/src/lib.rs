@@ -14,6 +14,7 @@ mod counters;
 mod events;
 mod facts;
 mod glossary;
+mod latency_table;
 mod load;
 mod number;
 mod outcome;
@@ -26,6 +27,9 @@ mod tables;
 mod trials;
 pub mod ycsb;
 
+pub use latency_table::TableAsked;
+
+use latency_table::LatencyTables;
 use page::Report;
 use record::run_dir::{MANIFEST, REPORT_HTML};
 use record::write_whole;
@@ -52,6 +56,12 @@ pub enum ReportError {
         path: PathBuf,
         /// What is wrong.
         why: String,
+    },
+    /// Its operations would count twice.
+    #[error("'{}' is named twice: name each run once, or copy it", path.display())]
+    Twice {
+        /// The run directory, as it was given.
+        path: PathBuf,
     },
     /// The page could not be put together.
     #[error("cannot build the report of '{}': {source}", path.display())]
@@ -86,9 +96,44 @@ pub fn build(run_dir: &Path) -> Result<PathBuf, ReportError> {
 /// As [`build`], and writes the data of every plot to `report-data/NAME.csv` and `NAME.json`, of
 /// which it returns the paths after that of the page.
 pub fn build_with_data(run_dir: &Path) -> Result<Vec<PathBuf>, ReportError> {
+    build_as(run_dir, None, true).map(|built| built.paths)
+}
+
+/// What was built.
+#[derive(Debug)]
+pub struct Built {
+    /// The page, and the data of its plots.
+    pub paths: Vec<PathBuf>,
+    /// The latency table, where one was asked for.
+    pub table: Option<String>,
+}
+
+/// The file of a latency table, in [`REPORT_DATA`].
+pub const LATENCY_TABLE_CSV: &str = "latency-table.csv";
+
+/// As [`build`], with a latency table in the page, and with the data of plots and table.
+///
+/// # Errors
+/// As [`build`], and when a run of the table cannot be read.
+pub fn build_as(
+    run_dir: &Path,
+    table: Option<&TableAsked>,
+    data: bool,
+) -> Result<Built, ReportError> {
     let run = load::run(run_dir)?;
-    let report = Report::new(&run);
+    let table = table.map(|asked| LatencyTables::read(run_dir, &run, asked)).transpose()?;
+    let text = table.as_ref().map(LatencyTables::text);
+    let mut report = Report::new(&run);
+    report.table = table;
     let mut paths = vec![write_page(run_dir, &report)?];
+    if data {
+        paths.extend(write_data(run_dir, &report)?);
+    }
+    Ok(Built { paths, table: text })
+}
+
+fn write_data(run_dir: &Path, report: &Report<'_>) -> Result<Vec<PathBuf>, ReportError> {
+    let mut paths = Vec::new();
     let dir = run_dir.join(REPORT_DATA);
     fs::create_dir_all(&dir)
         .map_err(|source| ReportError::Directory { path: dir.clone(), source })?;
@@ -98,6 +143,11 @@ pub fn build_with_data(run_dir: &Path) -> Result<Vec<PathBuf>, ReportError> {
         let json = dir.join(format!("{}.json", chart.id));
         write_whole(&json, format!("{:#}\n", chart.json()).as_bytes())?;
         paths.extend([csv, json]);
+    }
+    if let Some(table) = &report.table {
+        let path = dir.join(LATENCY_TABLE_CSV);
+        write_whole(&path, table.csv().as_bytes())?;
+        paths.push(path);
     }
     Ok(paths)
 }

@@ -74,14 +74,19 @@ pub(crate) struct Trial {
     pub(crate) notes: Vec<String>,
 }
 
+/// The manifest of a run directory.
+pub(crate) fn is_run(dir: &Path) -> Result<Manifest, ReportError> {
+    let path = dir.join(MANIFEST);
+    match json(&path) {
+        Ok(Some(manifest)) => Ok(manifest),
+        Ok(None) => Err(ReportError::NotARun { path: dir.to_owned() }),
+        Err(why) => Err(ReportError::Damaged { path, why }),
+    }
+}
+
 /// Reads the run in `dir`.
 pub(crate) fn run(dir: &Path) -> Result<Run, ReportError> {
-    let path = dir.join(MANIFEST);
-    let manifest = match json(&path) {
-        Ok(Some(manifest)) => manifest,
-        Ok(None) => return Err(ReportError::NotARun { path: dir.to_owned() }),
-        Err(why) => return Err(ReportError::Damaged { path, why }),
-    };
+    let manifest = is_run(dir)?;
     let found =
         trials(dir).map_err(|e| ReportError::Damaged { path: dir.into(), why: e.to_string() })?;
     let bins_max = BINS_MAX / found.len().clamp(1, DETAILED_MAX);

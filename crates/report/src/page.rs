@@ -9,6 +9,7 @@ use crate::counters::Balance;
 use crate::events::{Event, median};
 use crate::facts::{self, Group};
 use crate::glossary::Used;
+use crate::latency_table::{LatencyTables, Section};
 use crate::load::{Run, Trial};
 use crate::number::{grouped, latency, percent, short, significant};
 use crate::outcome::{Outcome, Shown};
@@ -62,6 +63,7 @@ struct Page {
     outcome_charts: Vec<Drawn>,
     trials: Option<Trials>,
     trial_charts: Vec<Drawn>,
+    latency_table: Option<Section>,
     details: Vec<Detail>,
     settings: Vec<Group>,
     host: Vec<Group>,
@@ -118,6 +120,8 @@ pub(crate) struct Report<'a> {
     outcome: Vec<Chart>,
     trials: Vec<Chart>,
     plots: Vec<(&'a Trial, Plots)>,
+    /// Asked for.
+    pub(crate) table: Option<LatencyTables>,
 }
 
 impl<'a> Report<'a> {
@@ -126,12 +130,13 @@ impl<'a> Report<'a> {
         let detailed = run.detailed().count();
         let plots = run.detailed().map(|trial| (trial, plots::of(trial, detailed))).collect();
         let outcome = run.outcome.as_ref().map_or_else(Vec::new, Outcome::charts);
-        Self { run, outcome, trials: plots::of_trials(run), plots }
+        Self { run, outcome, trials: plots::of_trials(run), plots, table: None }
     }
 
     /// Every plot of the page.
     pub(crate) fn charts(&self) -> impl Iterator<Item = &Chart> {
-        let of_trials = self.outcome.iter().chain(&self.trials);
+        let of_table = self.table.iter().flat_map(LatencyTables::charts);
+        let of_trials = self.outcome.iter().chain(&self.trials).chain(of_table);
         of_trials.chain(self.plots.iter().flat_map(|(_, plots)| plots.charts()))
     }
 
@@ -194,6 +199,7 @@ impl<'a> Report<'a> {
             outcome_charts: draw(&self.outcome),
             trials: several.then(|| trials::table(run)),
             trial_charts: draw(&self.trials),
+            latency_table: self.table.as_ref().map(LatencyTables::section),
             details: self.plots.iter().map(|(trial, p)| detail(trial, p, manifest)).collect(),
             settings: facts::settings(&manifest.settings),
             host: facts::host(&manifest.host),

@@ -95,9 +95,14 @@ fn row_of(run: &Run, number: u32) -> Option<&TrialRow> {
 }
 
 /// Whether all trials are the same but for their repetition.
+/// Whether a factor tells repetitions of one load apart.
+pub(crate) fn is_repetition(factor: &str) -> bool {
+    REPETITION.contains(&factor)
+}
+
 fn is_repeated(run: &Run) -> bool {
     let loads = |row: &TrialRow| {
-        let varied = row.factors.iter().filter(|(n, _)| !REPETITION.contains(&n.as_str()));
+        let varied = row.factors.iter().filter(|(name, _)| !is_repetition(name));
         varied.map(|(_, value)| value.clone()).collect::<Vec<_>>()
     };
     run.trials.len() > 1

@@ -9,7 +9,7 @@ mod sample;
 
 use record::run_dir::{COUNTERS_CSV, LATENCY_HLOG, MANIFEST, SUMMARY};
 use record::{Caveat, Manifest, Summary, Verdict};
-use report::{REPORT_DATA, ReportError};
+use report::{LATENCY_TABLE_CSV, REPORT_DATA, ReportError, TableAsked};
 use sample::Shape;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -303,4 +303,62 @@ fn many_trials_are_a_table_and_a_few_in_detail() {
     assert_eq!(html.matches("<article").count(), 6);
     assert!(html.contains("The first 6 trials follow in detail"));
     assert!(html.len() < 1_500_000, "{} bytes", html.len());
+}
+
+/// The counts of lines of a latency table as CSV that have no time: cumulative, by operation.
+fn totals_of(csv: &str) -> Vec<(String, Vec<u64>)> {
+    let cells = csv.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+    let total = cells.filter(|cells| cells[3].is_empty());
+    let counts = |cells: &[&str]| cells.iter().map(|n| n.parse().unwrap()).collect();
+    total.map(|c| (format!("{} {} {}", c[0], c[5], c[6]), counts(&c[7..]))).collect()
+}
+
+#[test]
+fn a_latency_table_overlays_arms_and_adds_clients_up() {
+    let (_one, dir) = run("cassandra");
+    let (_two, client) = run("cassandra");
+    let (_three, other) = run("cassandra");
+    let columns: record::Columns = "21,40us".parse().unwrap();
+    let asked = |clients: &[&PathBuf], against: &[&PathBuf]| TableAsked {
+        columns: columns.clone(),
+        clients: clients.iter().map(PathBuf::from).collect(),
+        against: against.iter().map(PathBuf::from).collect(),
+    };
+    let built = report::build_as(&dir, Some(&asked(&[&client], &[&other])), true).unwrap();
+    let text = built.table.unwrap();
+    let head = text.lines().next().unwrap();
+    assert!(head.contains("<=40us") && head.contains(">800us") && head.ends_with("mean us"));
+    assert!(text.contains("the open last one at 820 µs"), "{text}");
+    let html = fs::read_to_string(dir.join(record::run_dir::REPORT_HTML)).unwrap();
+    assert!(html.contains("<section id=\"latency-table\">"), "the page has it");
+    assert!(html.contains("read, response: shares by latency"));
+    // Two clients have twice the operations of the one that they are compared with, and the same
+    // shares: the sample is the same each time.
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains("read response")).collect();
+    let [together, compared] = rows[..] else { panic!("{text}") };
+    let shares = |row: &str| {
+        let cells = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+        cells.skip(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(shares(together)[1..], shares(compared)[1..]);
+    let count = |row: &str| shares(row)[0].replace('\u{202f}', "").parse::<u64>().unwrap();
+    assert_eq!(count(together), 2 * count(compared));
+    // Intervals add up to the totals, column by column.
+    let csv = fs::read_to_string(dir.join(REPORT_DATA).join(LATENCY_TABLE_CSV)).unwrap();
+    let mut sums = vec![0; columns.len() + 1];
+    let path = other.display().to_string();
+    for line in csv.lines().filter(|l| l.contains(&path) && l.contains(",read,response,")) {
+        let cells: Vec<&str> = line.split(',').collect();
+        if cells[3].is_empty() {
+            continue;
+        }
+        for (sum, cell) in sums.iter_mut().zip(&cells[7..]) {
+            *sum += cell.parse::<u64>().unwrap();
+        }
+    }
+    let totals = totals_of(&csv);
+    assert!(totals.iter().any(|(what, counts)| what.ends_with("read response") && *counts == sums));
+    assert_eq!(sums[0], sums[1] + sums[2], "not above the first limit, and above it");
+    let twice = report::build_as(&dir, Some(&asked(&[&dir], &[])), false);
+    assert!(matches!(twice, Err(ReportError::Twice { .. })), "{twice:?}");
 }

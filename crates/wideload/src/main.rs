@@ -39,6 +39,7 @@ enum Verb {
     Clean(cmd::clean::Args),
     Report(cmd::report::Args),
     CassandraStress(cmd::cassandra_stress::Args),
+    Asbench(cmd::asbench::Args),
     Explain(cmd::explain::Args),
     Serve(Box<cmd::serve::Args>),
     Ycsb(cmd::ycsb::Args),
@@ -51,8 +52,9 @@ enum Verb {
 fn arguments() -> Vec<OsString> {
     let mut arguments: Vec<_> = std::env::args_os().collect();
     let called = arguments.first().map(Path::new).and_then(Path::file_name);
-    if called.is_some_and(|name| name == "cassandra-stress") {
-        arguments.insert(1, "cassandra-stress".into());
+    let mut tools = ["cassandra-stress", "asbench"].into_iter();
+    if let Some(tool) = tools.find(|tool| called.is_some_and(|name| name == *tool)) {
+        arguments.insert(1, tool.into());
     }
     arguments
 }
@@ -76,6 +78,9 @@ fn main() -> ExitCode {
         Verb::Report(args) => cmd::report::main(&args),
         Verb::CassandraStress(args) => cmd::cassandra_stress::main(&args)
             .map_err(|exit| exit.in_words_of(Dialect::CassandraStress)),
+        Verb::Asbench(args) => {
+            cmd::asbench::main(&args).map_err(|exit| exit.in_words_of(Dialect::Asbench))
+        }
         Verb::Explain(args) => cmd::explain::main(&args),
         Verb::Serve(args) => cmd::serve::main(&args),
         Verb::Ycsb(args) => cmd::ycsb::main(&args).map_err(|exit| exit.in_words_of(Dialect::Ycsb)),

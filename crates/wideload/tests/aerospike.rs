@@ -131,7 +131,7 @@ fn what_cannot_be_is_refused_with_a_sentence() {
         (&["ycsb:a", "--consistency", "ONE"], "configuration has it"),
         (&["ycsb:a", "--storage", "null"], "in memory only"),
         (&["ycsb:a", "--user", "ann", "--target", &target], "not built yet"),
-        (&["ycsb:a", "-p", "fieldnameprefix=much_too_long_"], "1 to 15 bytes"),
+        (&["ycsb:a", "-p", "fieldnameprefix=much_too_long_a_name"], "1 to 15 bytes"),
     ] {
         let refused = home.run(&[&["run"], words, &["--protocol", "aerospike"]].concat());
         assert_eq!(refused.status, Some(2), "{refused:?}");

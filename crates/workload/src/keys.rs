@@ -16,6 +16,8 @@ pub enum KeyOrder {
     Ordered,
     /// The number is a seed of cassandra-stress, from which the key's bytes follow.
     Seeded(KeyGenerator),
+    /// The number itself, 8 bytes, the highest first.
+    Integer,
 }
 
 /// Which keys the run phase asks for.
@@ -104,6 +106,7 @@ impl KeySpace {
                 PREFIX.len() + self.zero_padding.max(digits::COUNT_MAX)
             }
             KeyOrder::Seeded(keys) => keys.size(),
+            KeyOrder::Integer => size_of::<u64>(),
         }
     }
 
@@ -111,7 +114,7 @@ impl KeySpace {
     #[must_use]
     pub fn key_room(&self) -> usize {
         match &self.order {
-            KeyOrder::Hashed | KeyOrder::Ordered => self.key_size_max(),
+            KeyOrder::Hashed | KeyOrder::Ordered | KeyOrder::Integer => self.key_size_max(),
             KeyOrder::Seeded(keys) => keys.room(),
         }
     }
@@ -127,6 +130,10 @@ impl KeySpace {
             KeyOrder::Hashed => fnv_hash(key),
             KeyOrder::Ordered => key,
             KeyOrder::Seeded(keys) => return keys.write(self.seed_of(key), out),
+            KeyOrder::Integer => {
+                out[..size_of::<u64>()].copy_from_slice(&key.to_be_bytes());
+                return size_of::<u64>();
+            }
         };
         let digits = Digits::of(number);
         let (prefix, out) = out.split_at_mut(PREFIX.len());

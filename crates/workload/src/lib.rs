@@ -10,12 +10,14 @@
 //! Counted by callgrind: a hashed key text takes 176 instructions, five random values of 34 bytes
 //! 563.
 
+pub mod asbench;
 pub mod cassandra_stress;
 mod chooser;
 mod digits;
 mod inserts;
 mod keys;
 mod lengths;
+mod objects;
 mod plan;
 mod random;
 mod revisits;
@@ -29,6 +31,7 @@ mod zipfian;
 pub use inserts::{InsertWindow, InsertWindowError, last_acknowledged};
 pub use keys::{Distribution, KeyOrder, KeySpace};
 pub use lengths::{HistogramError, Lengths};
+pub use objects::{Value, ValueKind};
 pub use plan::{Action, Cells, Counters, Operation, Plan, Runs, Schema, Statement, Step};
 pub use revisits::{VISITS_MAX, Visits};
 pub use sampler::{Draw, Phase, Sampler};

@@ -6,6 +6,7 @@
 
 use crate::cassandra_stress;
 use crate::keys::{Distribution, KeySpace};
+use crate::objects::ValueKind;
 use crate::random::{GOLDEN, mix, scale};
 use crate::sampler::Draw;
 use crate::tables::Tables;
@@ -60,6 +61,8 @@ pub enum Cells {
     Blob,
     /// Counters with a key that is a blob: writes add.
     Counter,
+    /// Of a kind each, which [`Plan::value_kind`] tells; the key is an integer.
+    Objects,
 }
 
 /// A table of one key column and value columns of one type.
@@ -205,6 +208,12 @@ impl Plan {
     #[inline]
     pub fn write_key(&self, key: u64, out: &mut [u8]) -> usize {
         self.keys.write_key(key, out)
+    }
+
+    /// What a column holds, where each has a kind of its own; None where there is no such column.
+    #[must_use]
+    pub fn value_kind(&self, column: usize) -> Option<ValueKind> {
+        self.values.kind(column)
     }
 
     /// Longest value of one column in bytes.

@@ -10,6 +10,7 @@
 use crate::cassandra_stress::{self, BlobGenerator, DrawState, fold_bytes};
 use crate::digits::Digits;
 use crate::lengths::Lengths;
+use crate::objects::{Value, ValueKind};
 use crate::random::{GOLDEN, mix};
 
 /// Where the bytes of a value come from.
@@ -31,6 +32,13 @@ pub enum Content {
     },
     /// What counters grow by, 8 bytes each.
     Increments(cassandra_stress::Distribution),
+    /// Of a kind each.
+    Objects {
+        /// By column.
+        values: Vec<Value>,
+        /// All records hold the same.
+        fixed: bool,
+    },
 }
 
 /// What fields hold.
@@ -64,6 +72,18 @@ impl Values {
                 columns.iter().map(BlobGenerator::size_max).max().unwrap_or(0)
             }
             Content::Increments(_) => size_of::<i64>(),
+            Content::Objects { values, .. } => {
+                values.iter().map(Value::size_max).max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// What a column holds, where each has a kind of its own.
+    #[must_use]
+    pub(crate) fn kind(&self, column: usize) -> Option<ValueKind> {
+        match &self.content {
+            Content::Objects { values, .. } => values.get(column).map(Value::kind),
+            _ => None,
         }
     }
 
@@ -77,7 +97,7 @@ impl Values {
             Content::Blobs { columns, .. } => {
                 columns.iter().map(BlobGenerator::room).max().unwrap_or(0)
             }
-            Content::Increments(_) => size_of::<i64>(),
+            Content::Increments(_) | Content::Objects { .. } => self.value_size_max(),
         }
     }
 
@@ -147,6 +167,10 @@ impl Values {
                 out[..size_of::<i64>()].copy_from_slice(&by.to_be_bytes());
                 size_of::<i64>()
             }
+            Content::Objects { values, fixed } => {
+                let seed = if *fixed { 0 } else { value_seed };
+                values[column].write(seed_of(seed, column), out)
+            }
         }
     }
 
@@ -160,7 +184,7 @@ impl Values {
         value: &[u8],
     ) -> bool {
         match &self.content {
-            Content::Random(_) | Content::Increments(_) => true,
+            Content::Random(_) | Content::Increments(_) | Content::Objects { .. } => true,
             Content::Blobs { verify: false, .. } => true,
             Content::Blobs { columns, .. } => {
                 columns[column].verify(fold_bytes(0, key_text), value)

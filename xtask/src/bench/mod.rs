@@ -1,11 +1,10 @@
 //! `cargo xtask bench-op`: what one operation costs the client, beside the bare loop.
 //!
 //! Input: targets (`null`, `memory`, `aerospike`, `cassandra`, or an address). Output: a table, and
-//! the same in `docs/BENCHMARKS.md`. wideload and the bare loop (`crates/drive/examples/bare_loop.rs`, of
-//! records `bare_records.rs`) drive
-//! the same target in turns; the ratio is the median of the pairs, because the pair decides on a
-//! machine where times drift. A peer given by its command line is measured beside them, as a whole
-//! process.
+//! the same in `docs/BENCHMARKS.md`. wideload and the bare loop
+//! (`crates/drive/examples/bare_loop.rs`, of records `bare_records.rs`) drive the same target in
+//! turns; the ratio is the median of the pairs, because the pair decides on a machine where times
+//! drift. A peer given by its command line is measured beside them, as a whole process.
 
 mod budget;
 pub mod lag;

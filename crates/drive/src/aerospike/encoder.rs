@@ -1,10 +1,10 @@
 //! A plan's statements as messages on records.
 //!
 //! [`Statement`](workload::Statement) + namespace and set -> templates; a [`Draw`] and the digest
-//! of its key -> a message, written in place. Keys are strings (of plans over blobs: blobs), columns
-//! are bins of bytes, as YCSB's `aerospike` binding has them (`AerospikeClient.java`): a read of
-//! all fields asks for all bins, an insert creates the record, and an update replaces it unless
-//! [`Writes`] says otherwise.
+//! of its key -> a message, written in place. Keys are strings (of plans over blobs: blobs, over
+//! objects: integers), columns are bins of bytes (of objects: of their kind), as YCSB's `aerospike`
+//! binding has them (`AerospikeClient.java`): a read of all fields asks for all bins, an insert
+//! creates the record, and an update replaces it unless [`Writes`] says otherwise.
 
 use std::sync::Arc;
 use thiserror::Error;
@@ -12,7 +12,7 @@ use wire::aerospike::{
     BIN_NAME_MAX, Command, CommandTemplate, Digest, Key, Message, OpKind, Particle, ReadLevel,
     RecordExists, UserKey, Wanted, WritePolicy, digest,
 };
-use workload::{Action, Cells, Draw, Plan, Statement};
+use workload::{Action, Cells, Draw, Plan, Statement, ValueKind};
 
 /// Where records are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct Writes {
     pub insert: RecordExists,
     /// Likewise an update.
     pub update: RecordExists,
+    /// A write is acknowledged when the master has it, instead of all copies.
+    pub master_commits: bool,
     /// How long a server may take for any operation, ms; 0 for as long as it likes.
     pub server_timeout_ms: u32,
 }
@@ -130,11 +132,15 @@ impl RecordEncoder {
     #[must_use]
     #[inline]
     pub fn digest(&self, key: &[u8]) -> Digest {
-        let text = match self.plan.schema.cells {
-            Cells::Text => std::str::from_utf8(key).ok(),
-            Cells::Blob | Cells::Counter => None,
+        let blob = UserKey::Blob(key);
+        let key = match self.plan.schema.cells {
+            Cells::Text => std::str::from_utf8(key).map_or(blob, UserKey::String),
+            Cells::Objects => {
+                key.first_chunk().map_or(blob, |bytes| UserKey::Integer(i64::from_be_bytes(*bytes)))
+            }
+            Cells::Blob | Cells::Counter => blob,
         };
-        digest(&self.place.set, &text.map_or(UserKey::Blob(key), UserKey::String))
+        digest(&self.place.set, &key)
     }
 
     /// Writes the message of one execution to the front of `out`, which has room for
@@ -218,20 +224,70 @@ fn template(plan: &Plan, statement: &Statement, key: &Key<'_>, writes: &Writes) 
         Action::Update => writes.update,
         Action::Insert => writes.insert,
     };
-    let policy = WritePolicy { exists, timeout_ms, ..WritePolicy::default() };
-    let ops: Vec<_> = names.map(|name| (OpKind::Write, name, Particle::Blob(&[]))).collect();
+    let commit_master = writes.master_commits;
+    let policy = WritePolicy { exists, timeout_ms, commit_master, ..WritePolicy::default() };
+    let kinds = statement.columns.iter().map(|&column| placeholder(plan.value_kind(column)));
+    let ops: Vec<_> =
+        names.zip(kinds).map(|(name, particle)| (OpKind::Write, name, particle)).collect();
     CommandTemplate::new(&Command::operate(key, &policy, &ops))
+}
+
+/// A value of the type that the bin has, to be replaced by each message's own.
+fn placeholder(kind: Option<ValueKind>) -> Particle<'static> {
+    match kind {
+        None | Some(ValueKind::Blob) => Particle::Blob(&[]),
+        Some(ValueKind::Integer) => Particle::Integer(0),
+        Some(ValueKind::Double) => Particle::Double(0.0),
+        Some(ValueKind::Boolean) => Particle::Bool(false),
+        Some(ValueKind::Text) => Particle::String(&[]),
+        Some(ValueKind::List) => Particle::List(&[]),
+        Some(ValueKind::Map) => Particle::Map(&[]),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::aerospike::{PROTO_SIZE, info3};
+    use workload::asbench;
     use workload::ycsb::{self, Properties};
 
     fn plan(workload: &str, property: &str) -> Plan {
         let files: [&str; 0] = [];
         let properties = Properties::load(&files, &[property]).unwrap();
         ycsb::plan(workload, &properties, Some(10), None).unwrap().plan
+    }
+
+    #[test]
+    fn objects_have_their_types_and_their_keys_are_integers() {
+        let words = ["-o", "I4,S5,b", "-w", "RU,0", "-M", "master"].map(str::to_owned);
+        let Ok(asbench::Asked::Run(settings)) = asbench::parse(&words, &|_| Err(String::new()))
+        else {
+            panic!("the line is read");
+        };
+        let plan = Arc::new(settings.plan(&settings.stages[0]));
+        let exists = RecordExists::Update;
+        let writes = Writes {
+            insert: exists,
+            update: exists,
+            master_commits: settings.master_commits,
+            server_timeout_ms: 1000,
+        };
+        let place = RecordPlace { namespace: "test".into(), set: "testset".into() };
+        let encoder = RecordEncoder::new(plan.clone(), place, writes).unwrap();
+        let mut key = [0; 8];
+        assert_eq!(plan.write_key(5, &mut key), 8);
+        let of_key = encoder.digest(&key);
+        assert_eq!(of_key, digest("testset", &UserKey::Integer(5)));
+        let draw = Draw { key: 5, value_seed: 7, scan_length: 0, operation: 0, column: 0 };
+        let mut out = vec![0; encoder.frame_size_max()];
+        let size = encoder.encode(0, &draw, &key, &of_key, &mut out);
+        let message = Message::decode(&out[PROTO_SIZE..size]).unwrap();
+        let bins: Vec<_> = message.ops().map(|bin| (bin.particle, bin.value.len())).collect();
+        let kinds = [Particle::Integer(0), Particle::String(b""), Particle::Bool(false)];
+        let expected: Vec<_> = kinds.iter().map(Particle::kind).zip([8, 5, 1]).collect();
+        assert_eq!(bins, expected);
+        assert_ne!(message.header.info3 & info3::COMMIT_MASTER, 0);
     }
 
     #[test]

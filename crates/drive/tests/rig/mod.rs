@@ -41,7 +41,12 @@ pub(crate) fn serve_records(change: impl FnOnce(&mut Config)) -> Handle {
 /// A plan's messages on records there; updates as `update` says.
 pub(crate) fn records(plan: &Arc<Plan>, update: RecordExists) -> Arc<RecordEncoder> {
     let place = RecordPlace { namespace: "test".to_owned(), set: "usertable".to_owned() };
-    let writes = Writes { insert: RecordExists::CreateOnly, update, server_timeout_ms: 0 };
+    let writes = Writes {
+        insert: RecordExists::CreateOnly,
+        update,
+        master_commits: false,
+        server_timeout_ms: 0,
+    };
     Arc::new(RecordEncoder::new(plan.clone(), place, writes).unwrap())
 }
 

@@ -62,7 +62,7 @@ impl Client {
     ) -> Result<Trial, LabError> {
         let hosts = addresses(&settings.hosts, settings.mode.port)?;
         let machine = Machine::read(Path::new("/"))?;
-        let (client_cpus, shared) = self.cpus(&hosts, &machine)?;
+        let (client_cpus, shared) = client_cpus(self.cpus.as_ref(), &hosts, &machine)?;
         let plan = settings.plan(threads as usize);
         let arrivals = arrivals(settings, threads);
         let workers = drive::workers(client_cpus.len(), &arrivals, 1);
@@ -164,23 +164,28 @@ impl Client {
             missing_is_fine: settings.errors.skip_validation,
         }
     }
+}
 
-    /// The client's cpus, and whether a target may be on them.
-    fn cpus(&self, hosts: &[String], machine: &Machine) -> Result<(CpuSet, bool), LabError> {
-        let allowed = &machine.allowed;
-        let local = hosts.iter().all(|host| is_loopback(host));
-        let cpus = match &self.cpus {
-            Some(asked) if asked.is_empty() || !asked.difference(allowed).is_empty() => {
-                let (asked, allowed) = (asked.clone(), allowed.clone());
-                return Err(LabError::Cpus { flag: "--client-cpus", asked, allowed });
-            }
-            Some(asked) => asked.clone(),
-            None if local => client_and_target_cpus(machine, allowed).client,
-            None => one_per_core(machine, allowed, REMOTE_CPUS_MAX),
-        };
-        let all = !local || !allowed.difference(&cpus).is_empty();
-        Ok((cpus, !all))
-    }
+/// The client's cpus, those that were asked for or what suits the hosts, and whether a target may
+/// be on them.
+pub(crate) fn client_cpus(
+    asked: Option<&CpuSet>,
+    hosts: &[String],
+    machine: &Machine,
+) -> Result<(CpuSet, bool), LabError> {
+    let allowed = &machine.allowed;
+    let local = hosts.iter().all(|host| is_loopback(host));
+    let cpus = match asked {
+        Some(asked) if asked.is_empty() || !asked.difference(allowed).is_empty() => {
+            let (asked, allowed) = (asked.clone(), allowed.clone());
+            return Err(LabError::Cpus { flag: "--client-cpus", asked, allowed });
+        }
+        Some(asked) => asked.clone(),
+        None if local => client_and_target_cpus(machine, allowed).client,
+        None => one_per_core(machine, allowed, REMOTE_CPUS_MAX),
+    };
+    let all = !local || !allowed.difference(&cpus).is_empty();
+    Ok((cpus, !all))
 }
 
 /// Of a file with a host a line.

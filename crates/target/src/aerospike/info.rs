@@ -77,8 +77,9 @@ fn told(records: &Records, namespace: &Namespace) -> String {
     let stop_writes = used > max;
     format!(
         "ns_cluster_size={count};effective_replication_factor=1;replication-factor=1;\
-         objects={objects};master_objects={objects};prole_objects=0;migrate_tx_partitions_remaining=0;\
-         migrate_rx_partitions_remaining=0;unavailable_partitions=0;dead_partitions=0;\
+         objects={objects};master_objects={objects};prole_objects=0;\
+         migrate_tx_partitions_remaining=0;migrate_rx_partitions_remaining=0;\
+         unavailable_partitions=0;dead_partitions=0;\
          data_used_bytes={used};memory_used_bytes={used};storage-engine=memory;\
          storage-engine.data-size={max};default-ttl=0;stop_writes={stop_writes}"
     )

@@ -1,5 +1,6 @@
 //! `wideload explain`: what a foreign command line would do, without doing it.
 
+use super::asbench;
 use super::cassandra_stress::{ClientFlags, asked, refused};
 use super::ycsb;
 use crate::exit::Exit;
@@ -12,7 +13,8 @@ use workload::cassandra_stress::Asked;
 const EXAMPLES: &str = "\
 Examples:
   wideload explain cassandra-stress write n=1M -rate threads=64 -node 10.0.0.5
-  wideload explain ycsb run cassandra-cql -P workloads/workloada -p hosts=10.0.0.5";
+  wideload explain ycsb run cassandra-cql -P workloads/workloada -p hosts=10.0.0.5
+  wideload explain asbench -h 10.0.0.5:3000 -k 1000000 -o S:32 -w RU,100 -a -c 142 --latency 21,4";
 
 /// Say what a command line of another tool would do, statement by statement, and do nothing.
 #[derive(Debug, clap::Args)]
@@ -20,7 +22,7 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     client: ClientFlags,
-    /// The tool's name, cassandra-stress or ycsb, and its command line
+    /// The tool's name, cassandra-stress, ycsb or asbench, and its command line
     // Whom TLS is spoken with stands in it.
     #[arg(
         id = "target",
@@ -44,8 +46,12 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
             output::print(&ycsb::explain(line)?)?;
             Ok(ExitCode::SUCCESS)
         }
+        Some("asbench" | "asd-bench" | "benchmarks") => {
+            output::print(&asbench::explain(line)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         _ => {
-            let cure = "give cassandra-stress or ycsb and its command line";
+            let cure = "give cassandra-stress, ycsb or asbench and its command line";
             Err(Exit::usage(anyhow!("'{tool}' is no tool that is known here: {cure}")))
         }
     }

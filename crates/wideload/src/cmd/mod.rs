@@ -1,5 +1,6 @@
 //! One file a verb, and what several take.
 
+pub(crate) mod asbench;
 pub(crate) mod calibrate;
 pub(crate) mod cassandra;
 pub(crate) mod cassandra_stress;

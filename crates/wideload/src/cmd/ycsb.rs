@@ -35,10 +35,10 @@ Exit status:
 /// Carry out a command line of YCSB: load|run BINDING [options].
 ///
 /// Bindings: cassandra-cql, scylla, aerospike, and basic, which prints operations. Options are
-/// YCSB's: -P FILE, -p KEY=VALUE, -threads N, -target N, -s, -l LABEL, -load, -t, -db CLASS, -cp PATH,
-/// -jvm-args ARGS; and two of wideload: --create makes keyspace and table where they are missing,
-/// --out DIR names the run directory. Defaults, properties and output are YCSB's; what has no
-/// effect is told.
+/// YCSB's: -P FILE, -p KEY=VALUE, -threads N, -target N, -s, -l LABEL, -load, -t, -db CLASS, -cp
+/// PATH, -jvm-args ARGS; and two of wideload: --create makes keyspace and table where they are
+/// missing, --out DIR names the run directory. Defaults, properties and output are YCSB's; what has
+/// no effect is told.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

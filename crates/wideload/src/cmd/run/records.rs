@@ -77,5 +77,7 @@ pub(super) fn records(
     };
     let server_timeout_ms = u32::try_from(args.timeout.0 / 1_000_000).unwrap_or(u32::MAX);
     let insert = RecordExists::CreateOnly;
-    Ok(Some(Records { writes: Writes { insert, update, server_timeout_ms } }))
+    Ok(Some(Records {
+        writes: Writes { insert, update, master_commits: false, server_timeout_ms },
+    }))
 }

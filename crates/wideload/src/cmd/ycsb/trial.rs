@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Parser as _;
 use drive::{Amount, Arrivals, Levels, Load, Wait};
-use lab::{Foreign, Trial};
+use lab::{Dialect, Foreign, Trial};
 use record::Caveat;
 use serde_json::{Value, json};
 use units::{Credentials, Nanos, Rate, Secret};
@@ -134,6 +134,7 @@ pub(super) fn trial(line: &Line, job: &Job, binding: &impl Driven) -> Result<Tri
         loads: job.command == Command::Load,
         creates: line.create,
         keeps: keeps.unwrap_or(0),
+        dialect: Dialect::Ycsb,
     });
     binding.finish(&mut trial).map_err(Exit::usage)?;
     if job.measurement.kind == Kind::Series {
