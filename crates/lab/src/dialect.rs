@@ -153,7 +153,17 @@ const SCALE: Words = &[
 ];
 
 /// Flags of their own that `wideload run` has too.
-const SHARED_WITH_STRESS: &[&str] = &["client-cpus", "seed", "out"];
+const SHARED_WITH_STRESS: &[&str] = &[
+    "client-cpus",
+    "seed",
+    "out",
+    "tls",
+    "tls-ca",
+    "tls-cert",
+    "tls-key",
+    "tls-name",
+    "tls-insecure",
+];
 const SHARED_WITH_ASBENCH: &[&str] = &["client-cpus", "seed", "out", "protocol"];
 const SHARED_WITH_YCSB: &[&str] = &["out"];
 const SHARED_WITH_SCALE: &[&str] = &[
@@ -307,6 +317,8 @@ mod tests {
         let stress = |text| Dialect::CassandraStress.told(text);
         assert_eq!(stress("give --target HOST[:PORT]"), "give -node HOST -port native=PORT");
         assert_eq!(stress("more --client-cpus"), "more --client-cpus");
+        let own = "write --tls --tls-ca ca.pem before the command";
+        assert_eq!(stress(own), own);
         let odd = "its --engine, a -- b";
         assert_eq!(stress(odd), "its --engine of `wideload run`, a -- b");
         assert_eq!(stress("é --warm auto"), "é a run before it");

@@ -60,6 +60,8 @@ queries: {page: {cql: select * from hits where page = ?, fields: samerow}}
 /// Rows below columns of types whose order is not that of their bytes.
 const SEATS: &str = r#"
 keyspace: diary
+keyspace_definition: |
+  CREATE KEYSPACE diary WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};
 specname: seats
 table: seats
 table_definition: |
