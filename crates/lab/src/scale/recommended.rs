@@ -1,8 +1,8 @@
 //! The configuration of the arm that won.
 //!
-//! In: the trials of a study that was carried out. Out: the files of `wideload plan` for its layout under
-//! `recommended/`, or a sentence why there are none: no arm won in all workloads and at the largest
-//! budget, or its instances are not bound to anything.
+//! In: the trials of a study that was carried out. Out: the files of `wideload plan` for its layout
+//! under `recommended/`, or a sentence why there are none: no arm won in all workloads and at the
+//! largest budget, or its instances are not bound to anything.
 
 use crate::experiment::{Carried, Make, Planned, Value, arm_name};
 use crate::layout::{Asked, Database, Policy, lay_out};
