@@ -106,6 +106,8 @@ impl LatencyTables {
     fn take(&mut self, dir: &Path, arm: impl Fn(u32) -> String) -> Result<(), ReportError> {
         let damaged = |path: &Path, why: String| ReportError::Damaged { path: path.into(), why };
         for (number, trial) in trials(dir).map_err(|e| damaged(dir, e.to_string()))? {
+            // A run that was ended at once has its intervals alone, and they are all of it.
+            let whole = trial.join(TOTAL_HLOG).exists();
             for (file, total) in [(TOTAL_HLOG, true), (LATENCY_HLOG, false)] {
                 let path = trial.join(file);
                 // A trial that failed early has none.
@@ -126,7 +128,7 @@ impl LatencyTables {
                     let run = quoted(&dir.display().to_string());
                     let whose = format!("{},{run},{number}", quoted(&arm));
                     self.note(&format!("{whose},{times},{op},{kind}"), &counts);
-                    if total {
+                    if total == whole {
                         self.count(arm, op, kind, &counts);
                     }
                 }

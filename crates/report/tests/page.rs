@@ -359,6 +359,11 @@ fn a_latency_table_overlays_arms_and_adds_clients_up() {
     let totals = totals_of(&csv);
     assert!(totals.iter().any(|(what, counts)| what.ends_with("read response") && *counts == sums));
     assert_eq!(sums[0], sums[1] + sums[2], "not above the first limit, and above it");
+    // Ended at once it has no totals; its intervals are added up.
+    fs::remove_file(dir.join("trial-0001").join(record::run_dir::TOTAL_HLOG)).unwrap();
+    let without = report::build_as(&dir, Some(&asked(&[&client], &[&other])), false).unwrap();
+    let row = |text: &str| text.lines().find(|l| l.contains("read response")).map(shares);
+    assert_eq!(row(&without.table.unwrap()).unwrap()[..22], shares(together)[..22]);
     let twice = report::build_as(&dir, Some(&asked(&[&dir], &[])), false);
     assert!(matches!(twice, Err(ReportError::Twice { .. })), "{twice:?}");
 }

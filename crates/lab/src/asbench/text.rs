@@ -194,12 +194,12 @@ mod tests {
             table(7, shifted(1), 0),
             [
                 "      <=1ms >1ms >2ms >4ms >8ms >16ms >32ms",
-                "write    50%  50%  25%  25%   0%    0%    0%",
+                "write   50%  50%  25%  25%   0%    0%    0%",
             ]
         );
         assert_eq!(
             table(4, shifted(3), 0),
-            ["      <=1ms >1ms >8ms >64ms", "write    50%  50%   0%    0%"]
+            ["      <=1ms >1ms >8ms >64ms", "write   50%  50%   0%    0%"]
         );
         let [heading, row] = table(21, Limits::Linear { width_us: 40 }, 1);
         assert!(heading.starts_with("      <=40us >40us >80us >120us"), "{heading}");
@@ -218,7 +218,7 @@ mod tests {
         let at = (Nanos::from_secs(7), Nanos::from_secs(1_612_958_400));
         assert_eq!(
             percentiles("write", &latency, &[50.0, 99.9], at),
-            "hdr: write 2021-02-10T12:00:00Z 7, 100, 0, 100, 50, 100"
+            "hdr: write 2021-02-10T12:00:00Z 7, 100, 1, 100, 50, 100"
         );
     }
 }
