@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 use target::{Clock, RecordSession, Records, RecordsConfig, SessionLimits};
 use units::Bytes;
-use wire::aerospike::info::{self, Replicas};
+use wire::aerospike::info::{self, Peers, Replicas};
 use wire::aerospike::{Message, PROTO_SIZE, ProtoHeader, ProtoKind, batch, decompress, msgpack};
 
 fuzz_target!(|input: &[u8]| {
@@ -19,7 +19,8 @@ fuzz_target!(|input: &[u8]| {
         namespaces: vec!["test".to_owned()],
         memory_max: Bytes(1 << 20),
         clock: Clock::Manual(Arc::default()),
-        address: ([127, 0, 0, 1], 3000).into(),
+        addresses: vec![([127, 0, 0, 1], 3000).into()],
+        instances: target::Instances::default(),
         faults: target::Faults::default(),
     }));
     let limits = SessionLimits { frame_size_max: 1 << 16, backlog_max: 1 << 20 };
@@ -41,7 +42,10 @@ fn read(body: &[u8]) {
     let _ = msgpack::check(body, msgpack::Shape::Map);
     let _ = decompress(body, 1 << 16, &mut Vec::new());
     let lines = info::lines(body).into_iter().flatten();
-    lines.for_each(|(_, value)| drop(Replicas::decode(value)));
+    lines.for_each(|(_, value)| {
+        drop(Replicas::decode(value));
+        drop(Peers::decode(value));
+    });
 }
 
 /// Answers are whole, and of the kinds that a client knows.

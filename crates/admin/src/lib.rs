@@ -5,8 +5,9 @@
 //! replicas. Built on the `scylla` driver (protocol v4), whose tasks run on one thread of their
 //! own, off the workers' cpus; nothing async shows. Nothing of it lives while a run is measured:
 //! drop the [`Admin`], and connect again when it is needed. Limits: Murmur3 token rings, no
-//! tablets.
+//! tablets. Clusters of Aerospike's protocol are [`aerospike`]'s, over blocking sockets.
 
+pub mod aerospike;
 mod bridge;
 mod connect;
 mod fixed;

@@ -165,10 +165,13 @@ fn in_flight_bound(client: &Client<'_>) -> Option<Caveat> {
 fn streams_exhausted(client: &Client<'_>) -> Option<Caveat> {
     let times = client.full_streams;
     (times > 0).then(|| {
-        let text = "All stream ids of the connections were taken: operations waited for one, which \
-                    is in lag and response time.";
+        let text = "All connections had as many requests under way as they may: operations waited \
+                    for one of them, which is in lag and response time.";
         Caveat::new("streams-exhausted", text)
-            .evidence(format!("found so {times} times; a connection has 32768 ids"))
+            .evidence(format!(
+                "found so {times} times; a connection has 32768 stream ids of CQL, or one request \
+                 of Aerospike's protocol"
+            ))
             .cure("Give more --connections.")
     })
 }

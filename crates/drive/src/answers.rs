@@ -1,8 +1,12 @@
 //! Answers: what was received -> header -> outcome, for the operation that they belong to.
 
 use crate::connection::{Connection, State};
+use crate::cql::Encoder;
+use crate::cql_link::CqlLink;
+use crate::exchange::WorkerUsage;
 use crate::operations::Operations;
 use crate::outcome;
+use crate::protocol::Link;
 use crate::roster::Roster;
 use crate::run::Setup;
 use crate::slots::Slot;
@@ -18,6 +22,7 @@ use units::{Nanos, harmless};
 use wire::cql::request::Request;
 use wire::cql::response::{Reply, Response, classify};
 use wire::cql::{ErrorCode, HEADER_SIZE, Header, flags};
+use wire::tablets::Tablet;
 
 /// Keeps the first error's text, for whoever has to find out why.
 #[cold]
@@ -56,14 +61,14 @@ enum Pause {
 /// statement.
 #[inline]
 fn judge(
-    setup: &Setup,
+    (setup, encoder): (&Setup, &Encoder),
     roster: &Roster,
     slot: &mut Slot,
     header: &Header,
     body: &[u8],
     key: &mut [u8],
 ) -> Option<Outcome> {
-    let (encoder, statement) = (&*setup.encoder, usize::from(slot.statement));
+    let statement = usize::from(slot.statement);
     Some(match classify(header, body) {
         Ok(Reply::Error(ErrorCode::UNPREPARED)) => return None,
         // Whatever a user's statement answers.
@@ -101,10 +106,15 @@ fn judge(
 /// Whether an answer says that a statement is prepared under the id that is used. If not, the
 /// operations that wait for it fail, and this is why.
 #[cold]
-fn is_prepared(setup: &Setup, statement: usize, header: &Header, body: &[u8]) -> bool {
+fn is_prepared(
+    (setup, encoder): (&Setup, &Encoder),
+    statement: usize,
+    header: &Header,
+    body: &[u8],
+) -> bool {
     match Response::decode(header, body) {
         Ok(Response::Prepared(prepared)) => {
-            let same = setup.encoder.is_id(statement, &prepared.id);
+            let same = encoder.is_id(statement, &prepared.id);
             if !same {
                 let other = || "the target prepares a statement under another id".to_owned();
                 setup.first_error.get_or_init(other);
@@ -118,10 +128,28 @@ fn is_prepared(setup: &Setup, statement: usize, header: &Header, body: &[u8]) ->
     }
 }
 
+/// An answer has a payload.
+#[cold]
+fn hear(
+    table: usize,
+    header: &Header,
+    body: &[u8],
+    told: &mut Vec<(usize, Tablet)>,
+    usage: &mut WorkerUsage,
+) {
+    match Tablet::told_in(header, body) {
+        Ok(tablet) => told.extend(tablet.map(|tablet| (table, tablet))),
+        // The answer stands by itself.
+        Err(_) => usage.tablets_unread += 1,
+    }
+}
+
 /// What answers are taken with.
 struct Taker<'a, W: Witness> {
     setup: &'a Setup,
+    encoder: &'a Encoder,
     roster: &'a Roster,
+    told: &'a mut Vec<(usize, Tablet)>,
     operations: &'a mut Operations<W>,
     key: &'a mut [u8],
     state: State,
@@ -150,7 +178,7 @@ impl<W: Witness> Taker<'_, W> {
     fn take(&mut self, received: &[u8], at: Nanos) -> (usize, Pause) {
         self.approach(received);
         // Not by way of `self`: the loop needs all registers.
-        let (setup, roster, state) = (self.setup, self.roster, self.state);
+        let (setup, roster, state) = ((self.setup, self.encoder), self.roster, self.state);
         let operations = &mut *self.operations;
         let (key, streams) = (&mut *self.key, &mut *self.streams);
         let mut rest = received;
@@ -169,7 +197,10 @@ impl<W: Witness> Taker<'_, W> {
             match streams.answered(header.stream) {
                 Answered::Slot(slot) => {
                     if header.flags & flags::CUSTOM_PAYLOAD != 0 {
-                        operations.hear(slot, &header, body);
+                        let statement = operations.slots.get(slot).statement;
+                        let table = self.encoder.table_of(usize::from(statement));
+                        let usage = &mut operations.tally.usage;
+                        hear(table, &header, body, self.told, usage);
                     }
                     let asked = operations.slots.get_mut(slot);
                     match judge(setup, roster, asked, &header, body, key) {
@@ -194,13 +225,13 @@ impl<W: Witness> Taker<'_, W> {
     }
 }
 
-impl<R: Ring, W: Witness> Worker<R, W> {
+impl<R: Ring, W: Witness> Worker<R, W, Encoder> {
     /// Takes every whole frame that has arrived on a connection. `at` is the clock read behind the
     /// receive.
     pub(crate) fn receive(&mut self, index: u16, at: Nanos) {
         loop {
             let pause = self.take_answers(index, at);
-            if !self.operations.told.is_empty() {
+            if !self.local.told.is_empty() {
                 self.learn_tablets();
             }
             match pause {
@@ -214,9 +245,11 @@ impl<R: Ring, W: Witness> Worker<R, W> {
 
     /// Takes answers to operations as long as nothing else turns up.
     fn take_answers(&mut self, index: u16, at: Nanos) -> Pause {
-        let Self { setup, roster, ring, connections, operations, key, .. } = self;
-        let Connection { id, state, streams, framed, .. } = &mut connections[usize::from(index)];
-        let mut taker = Taker { setup, roster, operations, key, state: *state, streams };
+        let Self { setup, encoder, roster, ring, connections, operations, key, local, .. } = self;
+        let Connection { id, state, link, .. } = &mut connections[usize::from(index)];
+        let CqlLink { streams, framed, .. } = link;
+        let (state, told) = (*state, &mut local.told);
+        let mut taker = Taker { setup, encoder, roster, told, operations, key, state, streams };
         let Some(framed) = framed else {
             let (taken, pause) = taker.take(ring.received(*id), at);
             ring.consume(*id, taken);
@@ -251,13 +284,10 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         self.operations.paused.push(Reverse((at + PREPARE_PAUSE, index)));
         let link = &mut self.connections[usize::from(connection)];
         // None: it is on its way already.
-        if let Some(stream) = link.streams.take_for_prepare(statement) {
-            let request = Request::Prepare(self.setup.encoder.text(statement), None);
-            let version = self.setup.encoder.protocol().version();
-            let filling = match &mut link.framed {
-                None => self.ring.filling(link.id),
-                Some(framed) => &mut framed.pending,
-            };
+        if let Some(stream) = link.link.streams.take_for_prepare(statement) {
+            let request = Request::Prepare(self.encoder.text(statement), None);
+            let version = self.encoder.protocol().version();
+            let filling = link.link.buffer(&mut self.ring, link.id);
             filling.append(|out| request.encode_at(version, stream, out));
             self.operations.tally.usage.prepares += 1;
             self.roster.cry();

@@ -1,8 +1,7 @@
-//! One connection of a worker: its state, its stream ids, and what is encoded but not yet offered.
+//! One connection of a worker: its state, what its protocol knows of it, and what is encoded but
+//! not yet offered.
 
-use crate::framed::Framed;
-use crate::sharded::Want;
-use crate::streams::Streams;
+use crate::protocol::Link;
 use ring::{ConnectionId, Ring};
 use std::io;
 use std::net::SocketAddr;
@@ -13,7 +12,7 @@ use units::Nanos;
 pub(crate) enum State {
     /// Waiting for the socket to connect, until then.
     Connecting(Nanos),
-    /// STARTUP is sent; waiting for READY, until then.
+    /// The first thing is said; waiting for it to be let in, until then.
     Starting(Nanos),
     /// Takes operations.
     Ready,
@@ -26,18 +25,12 @@ pub(crate) enum State {
 }
 
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct Connection<L> {
     pub(crate) address: SocketAddr,
     /// Meaningless while [`State::Down`].
     pub(crate) id: ConnectionId,
     pub(crate) state: State,
-    /// None to a host without shards.
-    pub(crate) want: Option<Want>,
-    /// The shard that it came to, as the host says.
-    pub(crate) shard: Option<u16>,
-    pub(crate) streams: Streams,
-    /// None as long as frames stand on the wire as they are.
-    pub(crate) framed: Option<Box<Framed>>,
+    pub(crate) link: L,
     /// Slots whose frames are in the filled half, in order.
     pub(crate) unoffered: Vec<u32>,
     /// Has something to flush.
@@ -50,40 +43,25 @@ pub(crate) struct Connection {
 const BACK_OFF_MIN: Nanos = Nanos::from_millis(100);
 const BACK_OFF_MAX: Nanos = Nanos::from_secs(5);
 
-impl Connection {
-    pub(crate) fn new(address: SocketAddr, in_flight_max: usize) -> Self {
+impl<L: Link> Connection<L> {
+    pub(crate) fn new(address: SocketAddr, in_flight_max: usize, link: L) -> Self {
         Self {
             address,
             id: ConnectionId(u32::MAX),
             state: State::Down(Nanos::ZERO),
-            want: None,
-            shard: None,
-            streams: Streams::new(),
-            framed: None,
+            link,
             unoffered: Vec::with_capacity(in_flight_max),
             dirty: false,
             failures: 0,
         }
     }
 
-    /// Begins to connect: to the shard that is wanted, where a port of ours can choose it.
+    /// Begins to connect.
     ///
     /// # Errors
     /// What the kernel says at once.
     pub(crate) fn dial<R: Ring>(&mut self, ring: &mut R) -> io::Result<()> {
-        if let Some((port, mut own)) = self.want.and_then(|want| want.by_port()) {
-            let address = SocketAddr::new(self.address.ip(), port);
-            let begun = own.find_map(|port| ring.connect_from(Some(port), address).ok());
-            if let Some(id) = begun {
-                self.id = id;
-                return Ok(());
-            }
-            // All of them are taken.
-            if let Some(want) = &mut self.want {
-                want.failed();
-            }
-        }
-        self.id = ring.connect(self.address)?;
+        self.id = self.link.dial(ring, self.address)?;
         Ok(())
     }
 
@@ -101,14 +79,12 @@ impl Connection {
             _ => State::Down(now + pause),
         };
         self.failures += 1;
-        self.streams.clear();
-        self.framed = None;
-        self.shard = None;
+        self.link.clear();
         self.unoffered.clear();
         self.dirty = false;
     }
 
-    /// To be connected to at once: its host has joined, or has come back.
+    /// To be connected to at once: its host has joined or come back, or it was closed on purpose.
     pub(crate) fn wanted(&mut self) {
         (self.state, self.failures) = (State::Down(Nanos::ZERO), 0);
     }
@@ -125,10 +101,12 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aerospike::RecordLink;
 
     #[test]
     fn the_back_off_doubles_up_to_five_seconds_and_starts_again() {
-        let mut connection = Connection::new("127.0.0.1:1".parse().unwrap(), 1);
+        let mut connection =
+            Connection::new("127.0.0.1:1".parse().unwrap(), 1, RecordLink::default());
         let mut pauses = Vec::new();
         for _ in 0..8 {
             connection.down(Nanos::ZERO);

@@ -3,6 +3,7 @@
 //! In: a time. Out: whether it is over; and every operation that is left gets an outcome, so that
 //! what was due adds up.
 
+use crate::protocol::{Link, Protocol};
 use crate::slots::Slot;
 use crate::tally::Witness;
 use crate::worker::{SLEEP_MAX, Worker};
@@ -14,7 +15,7 @@ use units::Nanos;
 /// After a request to stop, answers are waited for no longer than this.
 const STOP_DRAIN_MAX: Nanos = Nanos::from_secs(2);
 
-impl<R: Ring, W: Witness> Worker<R, W> {
+impl<R: Ring, W: Witness, P: Protocol> Worker<R, W, P> {
     /// Nothing begins any more; what is in flight gets a moment.
     pub(crate) fn stop(&mut self, now: Nanos) {
         if self.deadline.is_none_or(|deadline| deadline > now + STOP_DRAIN_MAX) {
@@ -51,7 +52,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     /// Gives up what is in flight, of a run that was stopped.
     pub(crate) fn abandon(&mut self, now: Nanos) {
         for index in 0..self.connections.len() {
-            let slots: Vec<u32> = self.connections[index].streams.slots().collect();
+            let slots: Vec<u32> = self.connections[index].link.slots().collect();
             slots.into_iter().for_each(|slot| self.abandon_one(slot, now));
         }
         self.abandon_unsent(now);
@@ -59,6 +60,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
 
     /// Counts what was due and never sent, and what waits for its next attempt.
     fn abandon_unsent(&mut self, now: Nanos) {
+        P::unsent(self);
         self.operations
             .resend
             .extend(self.operations.paused.drain().map(|Reverse((_, slot))| slot));

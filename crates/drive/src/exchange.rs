@@ -34,6 +34,8 @@ pub struct WorkerUsage {
     pub full_streams: u64,
     /// Connections lost.
     pub connections_lost: u64,
+    /// Connections closed for others in their place, because requests on them had timed out.
+    pub connections_replaced: u64,
     /// Tablets that answers have told of.
     pub tablets: u64,
     /// Payloads of answers that were no tablet.

@@ -6,10 +6,13 @@
 //! as they complete.
 
 mod access;
+mod aerospike;
 mod answers;
 mod connection;
 mod control;
 mod cql;
+mod cql_link;
+mod encoding;
 mod ending;
 mod exchange;
 mod framed;
@@ -24,6 +27,7 @@ mod offering;
 mod operations;
 mod outcome;
 mod pacer;
+mod protocol;
 mod ramp;
 mod recorder;
 mod retry_pause;
@@ -40,11 +44,13 @@ mod tally;
 mod worker;
 
 pub use access::Access;
+pub use aerospike::{Masters, RecordEncoder, RecordPlace, Unrecordable, Writes};
 pub use control::{Control, ControlError};
 pub use cql::{
     Encoder, Levels, PreparedId, TableName, create_keyspace, create_table, identifier,
     statement_texts, types,
 };
+pub use encoding::Encoding;
 pub use exchange::WorkerUsage;
 pub use handshake::Refusal;
 pub use jitter::jitter;

@@ -1,11 +1,9 @@
 //! A worker's connections: set up before the run, mended while it goes on.
 
 use crate::connection::{Connection, State};
-use crate::framed::Framed;
-use crate::handshake::{self, Next, Refusal, options, startup};
+use crate::handshake::Refusal;
+use crate::protocol::{Failure, Introduction, Link, Protocol};
 use crate::roster::Hosts;
-use crate::router::Route;
-use crate::sharded::Want;
 use crate::tally::Witness;
 use crate::worker::Worker;
 use record::Outcome;
@@ -13,13 +11,9 @@ use ring::tls;
 use ring::{ConnectionId, Event, Ring, Unavailable};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
-use units::{Credentials, Nanos, clock};
-use wire::cql::framing::FramingError;
-use wire::cql::{DecodeError, HEADER_SIZE, Header, Protocol};
-use wire::shards::Offer;
+use units::{Nanos, clock};
 
 /// How long a request to stop may go unseen while connecting.
 const STOP_SEEN_MAX: Nanos = Nanos::from_millis(100);
@@ -83,118 +77,18 @@ fn owned(owners: &mut Vec<u16>, id: ConnectionId, index: usize) {
 }
 
 /// A worker's connections, and by [`ConnectionId::index`] the index of each.
-pub(crate) type Links = (Vec<Connection>, Vec<u16>);
-
-/// Who the connections are, and what they speak.
-#[derive(Clone, Copy)]
-pub(crate) struct Introduction<'a> {
-    pub(crate) protocol: Protocol,
-    pub(crate) credentials: Option<&'a Credentials>,
-}
-
-/// Why a connection does not come to be ready.
-enum Failure {
-    Refused(Refusal),
-    Broken(io::Error),
-    /// It came to another shard than the one that was chosen.
-    Elsewhere,
-}
-
-impl From<FramingError> for Failure {
-    fn from(error: FramingError) -> Self {
-        Self::Broken(io::Error::other(error))
-    }
-}
-
-impl From<DecodeError> for Failure {
-    fn from(error: DecodeError) -> Self {
-        Self::Broken(io::Error::other(error))
-    }
-}
-
-/// Goes on with a connection that is not ready yet, by the frame at the front of what it has
-/// received, if there is a whole one. What follows the first one is framed.
-fn introduce<R: Ring>(
-    ring: &mut R,
-    connection: &mut Connection,
-    who: Introduction<'_>,
-) -> Result<(), Failure> {
-    let (id, protocol) = (connection.id, who.protocol);
-    let bytes = match &mut connection.framed {
-        Some(framed) => framed.frames(ring, id)?,
-        None => ring.received(id),
-    };
-    let Some(header) = Header::decode(bytes)? else { return Ok(()) };
-    let size = HEADER_SIZE + header.body_size;
-    let Some(body) = bytes.get(HEADER_SIZE..size) else { return Ok(()) };
-    let next =
-        handshake::next(protocol, &header, body, who.credentials).map_err(Failure::Refused)?;
-    match &mut connection.framed {
-        Some(framed) => framed.take(ring, id, size),
-        None => {
-            ring.consume(id, size);
-            if !matches!(next, Next::Offered(_)) {
-                connection.framed = Framed::of(protocol, ring.filling(id).space_left());
-            }
-        }
-    }
-    match (next, &mut connection.framed) {
-        (Next::Ready, _) => connection.ready(),
-        (Next::Offered(offer), _) => return begin_at(ring, connection, who, offer),
-        (Next::Send(frame), Some(framed)) => {
-            framed.pending.append(|out| out.extend_from_slice(&frame));
-            framed.offer(ring, id);
-            ring.flush(id).map_err(Failure::Broken)?;
-        }
-        (Next::Send(frame), None) => {
-            ring.filling(id).append(|out| out.extend_from_slice(&frame));
-            ring.flush(id).map_err(Failure::Broken)?;
-        }
-    }
-    Ok(())
-}
-
-/// The first frame of a connection: on a host with shards it is asked which one this is.
-fn hello(connection: &Connection, protocol: Protocol) -> Vec<u8> {
-    match connection.want {
-        Some(_) => options(protocol),
-        None => startup(protocol, false),
-    }
-}
-
-/// The host has said which shard the connection came to: goes on with STARTUP, unless a port of
-/// ours should have chosen another one.
-fn begin_at<R: Ring>(
-    ring: &mut R,
-    connection: &mut Connection,
-    who: Introduction<'_>,
-    offer: Option<Offer>,
-) -> Result<(), Failure> {
-    let (Some(want), None) = (&mut connection.want, connection.shard) else {
-        let text = "it says what it offers without being asked";
-        return Err(Failure::Refused(Refusal::Other(text.to_owned())));
-    };
-    if let Some(offer) = offer {
-        if !want.came_to(offer.shard) {
-            return Err(Failure::Elsewhere);
-        }
-        connection.shard = Some(offer.shard);
-    }
-    let startup = startup(who.protocol, want.offer.tablets);
-    ring.filling(connection.id).append(|out| out.extend_from_slice(&startup));
-    ring.flush(connection.id).map(drop).map_err(Failure::Broken)
-}
+pub(crate) type Links<L> = (Vec<Connection<L>>, Vec<u16>);
 
 /// Begins to connect for the first time, or again because the way before did not work.
-fn dial<R: Ring>(
+fn dial<R: Ring, L: Link>(
     ring: &mut R,
-    connection: &mut Connection,
+    connection: &mut Connection<L>,
     number: usize,
     owners: &mut Vec<u16>,
     deadline: Nanos,
 ) -> io::Result<()> {
     connection.dial(ring)?;
-    let chooses = connection.want.is_some_and(|want| want.by_port().is_some());
+    let chooses = connection.link.has_choice();
     let patience = if chooses { deadline.min(clock::now() + CHOICE_MAX) } else { deadline };
     connection.state = State::Connecting(patience);
     owned(owners, connection.id, number);
@@ -203,18 +97,18 @@ fn dial<R: Ring>(
 
 /// Closes a connection that cannot be had this way, and tries the other one; false when there is
 /// none.
-fn dial_otherwise<R: Ring>(
+fn dial_otherwise<R: Ring, L: Link>(
     ring: &mut R,
-    connection: &mut Connection,
+    connection: &mut Connection<L>,
     number: usize,
     owners: &mut Vec<u16>,
     deadline: Nanos,
 ) -> io::Result<bool> {
-    let other = connection.want.as_mut().is_some_and(Want::failed);
+    let other = connection.link.failed();
     if other {
         ring.close(connection.id);
         owners[connection.id.index()] = u16::MAX;
-        connection.shard = None;
+        connection.link.clear();
         dial(ring, connection, number, owners, deadline)?;
     }
     Ok(other)
@@ -222,22 +116,22 @@ fn dial_otherwise<R: Ring>(
 
 /// Opens `own` connections to each host that has not left, and waits until they are ready. Returns
 /// all, host by host, and the table from [`ConnectionId`] to their index.
-pub(crate) fn establish<R: Ring>(
+pub(crate) fn establish<R: Ring, P: Protocol>(
     ring: &mut R,
     hosts: &Hosts,
     (own, first_own): (usize, usize),
     in_flight_max: usize,
     timeout: Nanos,
-    who: Introduction<'_>,
+    who: &Introduction<'_, P>,
     stop: &AtomicBool,
-) -> Result<Links, LinkError> {
+) -> Result<Links<P::Link>, LinkError> {
     let deadline = clock::now() + timeout;
     let (mut connections, mut owners) = (Vec::new(), Vec::new());
     let each = hosts.addresses.iter().zip(&hosts.left);
     let each = each.enumerate().flat_map(|host| (0..own).map(move |i| (host, first_own + i)));
     for (number, ((host, (&address, &left)), place)) in each.enumerate() {
-        let mut connection = Connection::new(address, in_flight_max);
-        connection.want = hosts.shards.as_ref().and_then(|shards| shards.want(host, place));
+        let link = P::link(hosts, host, place);
+        let mut connection = Connection::new(address, in_flight_max, link);
         let failed = |source| LinkError::failed(address, number, source);
         if stop.load(Ordering::Relaxed) {
             return Err(LinkError::Interrupted);
@@ -278,13 +172,13 @@ pub(crate) fn establish<R: Ring>(
     }
 }
 
-fn establish_one<R: Ring>(
+fn establish_one<R: Ring, P: Protocol>(
     ring: &mut R,
-    connections: &mut [Connection],
+    connections: &mut [Connection<P::Link>],
     owners: &mut Vec<u16>,
     event: Event,
     deadline: Nanos,
-    who: Introduction<'_>,
+    who: &Introduction<'_, P>,
 ) -> Result<(), LinkError> {
     let (Event::Received { connection: id, .. }
     | Event::Connected { connection: id }
@@ -298,12 +192,9 @@ fn establish_one<R: Ring>(
     let failed = |source| LinkError::failed(address, number, source);
     match event {
         Event::Connected { .. } => {
-            let hello = hello(connection, who.protocol);
-            ring.filling(id).append(|out| out.extend_from_slice(&hello));
-            ring.flush(id).map_err(failed)?;
-            connection.state = State::Starting(deadline);
+            P::begin(who, ring, connection, deadline).map_err(failed)?;
         }
-        Event::Received { .. } => match introduce(ring, connection, who) {
+        Event::Received { .. } => match P::go_on(who, ring, connection) {
             Ok(()) => {}
             Err(Failure::Refused(refusal)) => {
                 return Err(LinkError::Refused { address, number, refusal });
@@ -326,32 +217,35 @@ fn establish_one<R: Ring>(
     Ok(())
 }
 
-impl<R: Ring, W: Witness> Worker<R, W> {
-    /// The socket is connected: says the first frame.
+impl<R: Ring, W: Witness, P: Protocol> Worker<R, W, P> {
+    /// The socket is connected: says the first thing.
     pub(crate) fn start(&mut self, index: u16) {
-        let connection = &mut self.connections[usize::from(index)];
-        connection.state = State::Starting(clock::now() + ESTABLISH_MAX);
-        let hello = hello(connection, self.setup.encoder.protocol());
-        self.ring.filling(connection.id).append(|out| out.extend_from_slice(&hello));
-        if self.ring.flush(connection.id).is_err() {
-            self.lost(index, clock::now());
+        let deadline = clock::now() + ESTABLISH_MAX;
+        let Self { encoder, setup, ring, connections, .. } = self;
+        let who = Introduction { encoder: &**encoder, credentials: setup.credentials.as_ref() };
+        let connection = &mut connections[usize::from(index)];
+        match P::begin(&who, ring, connection, deadline) {
+            Ok(()) if connection.state == State::Ready => self.is_ready(index),
+            Ok(()) => {}
+            Err(_) => self.lost(index, clock::now()),
         }
     }
 
-    /// Goes on with a connection that is not ready yet, by the frame at the front of what it has
-    /// received.
+    /// Goes on with a connection that is not ready yet, by what it has received.
     pub(crate) fn on_started(&mut self, index: u16, at: Nanos) {
-        let connection = &mut self.connections[usize::from(index)];
-        let protocol = self.setup.encoder.protocol();
-        let who = Introduction { protocol, credentials: self.setup.credentials.as_ref() };
-        match introduce(&mut self.ring, connection, who) {
-            Ok(()) if connection.state == State::Ready => {
-                self.ready_per_host[usize::from(index / self.connections_per_host)] += 1;
-                self.tell_shards(index);
-            }
+        let Self { encoder, setup, ring, connections, .. } = self;
+        let who = Introduction { encoder: &**encoder, credentials: setup.credentials.as_ref() };
+        let connection = &mut connections[usize::from(index)];
+        match P::go_on(&who, ring, connection) {
+            Ok(()) if connection.state == State::Ready => self.is_ready(index),
             Ok(()) => {}
             Err(_) => self.lost(index, at),
         }
+    }
+
+    fn is_ready(&mut self, index: u16) {
+        self.ready_per_host[usize::from(index / self.connections_per_host)] += 1;
+        P::changed(self, index);
     }
 
     /// The connection is broken: what was on its way failed, what was only encoded goes out on
@@ -364,22 +258,40 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         if connection.state != State::Leaving {
             self.roster.cry();
         }
+        if connection.state == State::Ready {
+            self.operations.tally.usage.connections_lost += 1;
+        } else if matches!(connection.state, State::Connecting(_) | State::Starting(_)) {
+            // Whether there is another way or not: that is what comes next.
+            connection.link.failed();
+        }
+        self.close(index, now);
+    }
+
+    /// Closes a connection on which nothing good can come any more, for another one in its place:
+    /// at once, because its host has done nothing that asks for a pause.
+    #[cold]
+    pub(crate) fn replace(&mut self, index: u16, now: Nanos) {
+        self.operations.tally.usage.connections_replaced += 1;
+        self.close(index, now);
+        let connection = &mut self.connections[usize::from(index)];
+        if matches!(connection.state, State::Down(_)) {
+            connection.wanted();
+        }
+    }
+
+    fn close(&mut self, index: u16, now: Nanos) {
+        let connection = &mut self.connections[usize::from(index)];
         self.ring.close(connection.id);
         if let Some(owner) = self.owners.get_mut(connection.id.index()) {
             *owner = NOBODY;
         }
         if connection.state == State::Ready {
-            self.operations.tally.usage.connections_lost += 1;
             self.ready_per_host[usize::from(index / self.connections_per_host)] -= 1;
-        } else if let (State::Connecting(_) | State::Starting(_), Some(want)) =
-            (connection.state, &mut connection.want)
-        {
-            // Whether there is another way or not: that is what comes next.
-            want.failed();
         }
-        let slots: Vec<u32> = connection.streams.slots().collect();
+        let slots: Vec<u32> = connection.link.slots().collect();
         connection.down(now);
-        self.tell_shards(index);
+        self.is_unsettled = true;
+        P::changed(self, index);
         for slot in slots {
             if self.operations.slots.get(slot).sent == Nanos::ZERO {
                 self.operations.resend.push_back(slot);
@@ -390,7 +302,16 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     }
 
     /// Connects again what is down and has waited long enough, and gives up what takes too long.
+    #[inline]
     pub(crate) fn mend_connections(&mut self, now: Nanos) {
+        // There may be thousands of them.
+        if self.is_unsettled {
+            self.mend(now);
+        }
+    }
+
+    fn mend(&mut self, now: Nanos) {
+        self.is_unsettled = false;
         for index in 0..self.connections.len() {
             let connection = &mut self.connections[index];
             match connection.state {
@@ -408,11 +329,13 @@ impl<R: Ring, W: Witness> Worker<R, W> {
                     self.lost(index as u16, now);
                 }
                 // What was in flight when its host left has been answered.
-                State::Leaving if connection.streams.slots().next().is_none() => {
+                State::Leaving if connection.link.slots().next().is_none() => {
                     self.lost(index as u16, now);
                 }
                 _ => {}
             }
+            let is_settled = matches!(self.connections[index].state, State::Ready | State::Gone);
+            self.is_unsettled |= !is_settled;
         }
     }
 
@@ -422,6 +345,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     pub(crate) fn adopt_hosts(&mut self, now: Nanos) {
         let (generation, hosts) = self.roster.current();
         self.generation = generation;
+        self.is_unsettled = true;
         let own = usize::from(self.connections_per_host);
         for (host, &address) in hosts.addresses.iter().enumerate() {
             // An index has to name each connection.
@@ -430,12 +354,8 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             }
             if host == self.ready_per_host.len() {
                 self.ready_per_host.push(0);
-                let shards = hosts.shards.as_ref();
-                let new = |place| {
-                    let mut new = Connection::new(address, self.operations.slots.capacity());
-                    new.want = shards.and_then(|shards| shards.want(host, place));
-                    new
-                };
+                let room = self.operations.slots.capacity();
+                let new = |place| Connection::new(address, room, P::link(&hosts, host, place));
                 self.connections.extend((self.first_place..).take(own).map(new));
                 self.dirty.reserve(self.connections.len());
             }
@@ -447,49 +367,13 @@ impl<R: Ring, W: Witness> Worker<R, W> {
                 }
             }
         }
-        match (&mut self.route, &hosts.ring, &hosts.shards) {
-            (Route::Shards(router), _, Some(shards)) => {
-                router.follow(shards, &hosts);
-                self.meet_shards();
-            }
-            (Route::Ring(router), Some(ring), _) => router.follow(ring.clone()),
-            (route, ..) => *route = Route::to(&hosts, usize::from(self.turn)),
-        }
+        P::follow(self, &hosts);
     }
 
-    /// The router learns of all connections that are established.
-    pub(crate) fn meet_shards(&mut self) {
-        for host in 0..self.ready_per_host.len() {
-            self.tell_shards(host as u16 * self.connections_per_host);
-        }
-    }
-
-    /// Says what went to each shard, at the end.
-    pub(crate) fn tell_loads(&self) {
-        if let Route::Shards(router) = &self.route {
-            let mut loads = self.setup.loads.lock().unwrap_or_else(PoisonError::into_inner);
-            loads.extend(router.loads());
-        }
-    }
-
-    /// Learns where tablets are, as answers have told.
-    #[cold]
-    pub(crate) fn learn_tablets(&mut self) {
-        for (table, tablet) in self.operations.told.drain(..) {
-            self.operations.tally.usage.tablets += 1;
-            if let Route::Shards(router) = &mut self.route {
-                router.learn(table, tablet);
-            }
-        }
-    }
-
-    /// A connection has come or gone: the one who routes by shards learns what there is.
-    fn tell_shards(&mut self, index: u16) {
-        if let Route::Shards(router) = &mut self.route {
-            let own = usize::from(self.connections_per_host);
-            let host = usize::from(index) / own;
-            let first = host * own;
-            router.connected(host, first, &self.connections[first..first + own]);
+    /// The protocol learns of all connections that are established.
+    pub(crate) fn meet(&mut self) {
+        for index in 0..self.connections.len() {
+            P::changed(self, index as u16);
         }
     }
 
@@ -500,7 +384,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             State::Ready => {
                 connection.state = State::Leaving;
                 self.ready_per_host[usize::from(index / self.connections_per_host)] -= 1;
-                self.tell_shards(index);
+                P::changed(self, index);
             }
             State::Connecting(_) | State::Starting(_) => {
                 connection.state = State::Leaving;

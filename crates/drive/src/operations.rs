@@ -12,8 +12,6 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use units::Nanos;
-use wire::cql::Header;
-use wire::tablets::Tablet;
 use workload::Draw;
 
 /// Spreads the bits of what chooses the length of a pause.
@@ -33,8 +31,6 @@ pub(crate) struct Operations<W: Witness> {
     /// Operations whose next attempt waits for its pause to end, and when that is; the
     /// first is due first.
     pub(crate) paused: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Tablets that answers have told of, not learnt yet, each with the plan's table.
-    pub(crate) told: Vec<(usize, Tablet)>,
 }
 
 impl<W: Witness> Operations<W> {
@@ -56,21 +52,6 @@ impl<W: Witness> Operations<W> {
             inserts,
             resend: VecDeque::with_capacity(in_flight_max),
             paused: BinaryHeap::with_capacity(in_flight_max),
-            told: Vec::new(),
-        }
-    }
-
-    /// An answer has a payload.
-    #[cold]
-    pub(crate) fn hear(&mut self, slot: u32, header: &Header, body: &[u8]) {
-        match Tablet::told_in(header, body) {
-            Ok(tablet) => {
-                let statement = self.slots.get(slot).statement;
-                let table = self.setup.encoder.table_of(usize::from(statement));
-                self.told.extend(tablet.map(|tablet| (table, tablet)));
-            }
-            // The answer stands by itself.
-            Err(_) => self.tally.usage.tablets_unread += 1,
         }
     }
 

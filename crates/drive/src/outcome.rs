@@ -1,6 +1,7 @@
 //! What an answer means for an operation.
 
 use record::Outcome;
+use wire::aerospike::ResultCode;
 use wire::cql::ErrorCode;
 
 /// The outcome that an ERROR answer stands for.
@@ -12,6 +13,17 @@ pub(crate) fn of_error(code: ErrorCode) -> Outcome {
         }
         ErrorCode::UNAVAILABLE => Outcome::Unavailable,
         ErrorCode::OVERLOADED | ErrorCode::BOOTSTRAPPING => Outcome::Overloaded,
+        _ => Outcome::Error,
+    }
+}
+
+/// The outcome that a result of Aerospike's stands for, other than success and a missing record.
+#[must_use]
+pub(crate) fn of_result(result: ResultCode) -> Outcome {
+    match result {
+        ResultCode::TIMEOUT => Outcome::ServerTimeout,
+        ResultCode::UNAVAILABLE => Outcome::Unavailable,
+        ResultCode::KEY_BUSY | ResultCode::DEVICE_OVERLOAD => Outcome::Overloaded,
         _ => Outcome::Error,
     }
 }

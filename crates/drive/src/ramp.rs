@@ -3,14 +3,15 @@
 //! In: what all workers share, and which one it is. Out: the witness of what it has driven. Each
 //! thread says when it is ready, and begins when all are told the window.
 
+use crate::encoding::Encoding;
 use crate::exchange::WorkerEnd;
 use crate::horizon::Horizon;
 use crate::inserts::{Inserts, Published};
-use crate::links::{Introduction, LinkError, Links, establish};
+use crate::links::{LinkError, Links, establish};
 use crate::load::share;
 use crate::operations::Operations;
+use crate::protocol::{Introduction, Protocol};
 use crate::roster::Hosts;
-use crate::router::Route;
 use crate::run::{Drive, DriveError, Health, Setup};
 use crate::source::{Source, Window};
 use crate::tally::{Tally, Witness};
@@ -23,7 +24,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender};
 use units::CpuId;
-use wire::cql::framing::Outgoing;
 use workload::{Phase, Sampler};
 
 /// What a worker's thread is started with.
@@ -56,31 +56,45 @@ impl<W: Witness> Ramp<W> {
             drop(ready.send(Err(error)));
             return Err(DriveError::Worker { worker, reason: "it could not be pinned".into() });
         }
-        let sizes = self.buffer_sizes();
+        match self.drive.encoder.clone() {
+            Encoding::Cql(encoder) => self.work_in(encoder, ready, start, halt),
+            Encoding::Aerospike(encoder) => self.work_in(encoder, ready, start, halt),
+        }
+    }
+
+    fn work_in<P: Protocol>(
+        self,
+        encoder: Arc<P>,
+        ready: &SyncSender<Result<(), DriveError>>,
+        start: &Receiver<Window>,
+        halt: &AtomicBool,
+    ) -> Result<W, DriveError> {
+        let sizes = self.buffer_sizes(&*encoder);
         let engine = self.drive.engine;
         let epoll = |sizes| Epoll::new(sizes).map_err(LinkError::Host);
         let uring = |sizes| Uring::new(sizes).map_err(LinkError::Engine);
         match (self.drive.access.tls.clone(), engine) {
-            (None, Engine::Epoll) => self.work_on(epoll(sizes), ready, start, halt),
-            (None, Engine::IoUring) => self.work_on(uring(sizes), ready, start, halt),
+            (None, Engine::Epoll) => self.work_on(encoder, epoll(sizes), ready, start, halt),
+            (None, Engine::IoUring) => self.work_on(encoder, uring(sizes), ready, start, halt),
             (Some(tls), engine) => {
                 let wired = BufferSizes { send: wire_size_max(sizes.send), ..sizes };
                 match engine {
                     Engine::Epoll => {
                         let ring = epoll(wired).map(|ring| tls.over(ring, sizes));
-                        self.work_on(ring, ready, start, halt)
+                        self.work_on(encoder, ring, ready, start, halt)
                     }
                     Engine::IoUring => {
                         let ring = uring(wired).map(|ring| tls.over(ring, sizes));
-                        self.work_on(ring, ready, start, halt)
+                        self.work_on(encoder, ring, ready, start, halt)
                     }
                 }
             }
         }
     }
 
-    fn work_on<R: Ring>(
+    fn work_on<R: Ring, P: Protocol>(
         self,
+        encoder: Arc<P>,
         ring: Result<R, LinkError>,
         ready: &SyncSender<Result<(), DriveError>>,
         start: &Receiver<Window>,
@@ -88,7 +102,7 @@ impl<W: Witness> Ramp<W> {
     ) -> Result<W, DriveError> {
         let worker = self.worker;
         let established = ring.map_err(DriveError::from).and_then(|mut ring| {
-            let links = self.establish(&mut ring, halt)?;
+            let links = self.establish(&*encoder, &mut ring, halt)?;
             Ok((ring, links))
         });
         let (ring, links) = match established {
@@ -102,7 +116,7 @@ impl<W: Witness> Ramp<W> {
         // Another worker could not connect: there will be no run.
         let Ok(window) = start.recv() else { return Ok(self.witness) };
         let broken = |e: io::Error| DriveError::Worker { worker, reason: e.to_string() };
-        self.into_worker(ring, links, window).drive(halt).map_err(broken)
+        self.into_worker(encoder, ring, links, window).drive(halt).map_err(broken)
     }
 
     /// Its place among the workers of its database, and how many these are.
@@ -112,28 +126,23 @@ impl<W: Witness> Ramp<W> {
     }
 
     /// Of each connection.
-    fn buffer_sizes(&self) -> BufferSizes {
-        let in_flight_max = self.in_flight_max();
-        let (own, hosts) = (self.connections_per_host(), &*self.hosts.1);
+    fn buffer_sizes<P: Protocol>(&self, encoder: &P) -> BufferSizes {
+        let (own, hosts) = (self.connections_per_host::<P>(), &*self.hosts.1);
         let connections = own * hosts.left.iter().filter(|left| !**left).count();
-        let frame = self.drive.encoder.frame_size_max();
-        let per_connection = in_flight_max.div_ceil(connections.max(1)).clamp(4, 256);
-        let send = (frame * per_connection).clamp(64 << 10, 1 << 20).max(2 * frame);
-        let protocol = self.drive.encoder.protocol();
-        BufferSizes {
-            send: if protocol.is_bare() { send } else { Outgoing::size_max(send) },
-            receive: 256 << 10,
-            receive_max: 256 << 20,
-        }
+        encoder.buffer_sizes(self.in_flight_max(), connections)
     }
 
-    fn establish<R: Ring>(&self, ring: &mut R, halt: &AtomicBool) -> Result<Links, DriveError> {
-        let (own, hosts) = (self.connections_per_host(), &*self.hosts.1);
+    fn establish<R: Ring, P: Protocol>(
+        &self,
+        encoder: &P,
+        ring: &mut R,
+        halt: &AtomicBool,
+    ) -> Result<Links<P::Link>, DriveError> {
+        let (own, hosts) = (self.connections_per_host::<P>(), &*self.hosts.1);
         let (in_flight_max, timeout) = (self.in_flight_max(), self.drive.timeout);
-        let protocol = self.drive.encoder.protocol();
-        let who = Introduction { protocol, credentials: self.drive.access.credentials.as_ref() };
-        let own = (own, self.first_place());
-        Ok(establish(ring, hosts, own, in_flight_max, timeout, who, halt)?)
+        let who = Introduction { encoder, credentials: self.drive.access.credentials.as_ref() };
+        let own = (own, self.first_place::<P>());
+        Ok(establish(ring, hosts, own, in_flight_max, timeout, &who, halt)?)
     }
 
     fn in_flight_max(&self) -> usize {
@@ -142,25 +151,31 @@ impl<W: Witness> Ramp<W> {
     }
 
     /// Workers that have fewer connections than there are shards begin at different ones.
-    fn first_place(&self) -> usize {
-        self.connections_per_host() * self.peer().0
+    fn first_place<P: Protocol>(&self) -> usize {
+        self.connections_per_host::<P>() * self.peer().0
     }
 
-    fn connections_per_host(&self) -> usize {
-        match &self.hosts.1.shards {
-            Some(shards) if self.drive.by_shard => shards.connections_per_host(self.workers),
+    fn connections_per_host<P: Protocol>(&self) -> usize {
+        match P::connections_per_host(&self.hosts.1, self.workers) {
+            Some(own) if self.drive.by_shard => own,
             _ => (self.drive.connections / self.peer().1).max(1),
         }
     }
 
-    fn into_worker<R: Ring>(self, ring: R, links: Links, window: Window) -> Worker<R, W> {
+    fn into_worker<R: Ring, P: Protocol>(
+        self,
+        encoder: Arc<P>,
+        ring: R,
+        links: Links<P::Link>,
+        window: Window,
+    ) -> Worker<R, W, P> {
         let in_flight_max = self.in_flight_max();
-        let connections_per_host = self.connections_per_host() as u16;
-        let first_place = self.first_place();
+        let connections_per_host = self.connections_per_host::<P>() as u16;
+        let first_place = self.first_place::<P>();
         let (peer, peers) = self.peer();
         let Self { worker, workers, drive, setup, witness, end, .. } = self;
         let (generation, hosts) = self.hosts;
-        let plan = drive.encoder.plan();
+        let plan = encoder.plan();
         let sampler = |phase| {
             let seed = drive.seed_of(worker % drive.databases.len());
             let mut sampler = Sampler::new(plan.clone(), phase, seed, peer, peers);
@@ -188,13 +203,13 @@ impl<W: Witness> Ramp<W> {
             window,
             horizon: self.horizon,
             samplers,
-            peers,
             connections_per_host,
             first_place,
-            route: Route::to(&hosts, worker),
+            local: encoder.local(&hosts, worker, peers, in_flight_max),
             generation,
             roster: drive.databases[worker % drive.databases.len()].clone(),
             health: self.health,
+            encoder,
         };
         Worker::new(setup, ring, links, parts)
     }

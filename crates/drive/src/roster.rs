@@ -7,6 +7,7 @@
 //! break, requests find no replica, or statements are not known (any longer).
 //! Limits: 65535 connections of a worker; hosts beyond that are not driven.
 
+use crate::aerospike::Masters;
 use crate::sharded::Shards;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +18,7 @@ use wire::shards::Offer;
 /// The hosts of a run at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hosts {
-    /// CQL addresses.
+    /// Where they are driven.
     pub(crate) addresses: Vec<SocketAddr>,
     /// By index: it is no part of the ring any more.
     pub(crate) left: Vec<bool>,
@@ -25,6 +26,8 @@ pub(crate) struct Hosts {
     pub(crate) ring: Option<Arc<Ring>>,
     /// None when no host has shards.
     pub(crate) shards: Option<Arc<Shards>>,
+    /// Of Aerospike's partitions; None where one host has them all.
+    pub(crate) masters: Option<Arc<Masters>>,
 }
 
 /// What a new ring means for those who drive it.
@@ -63,7 +66,7 @@ impl Roster {
         let left = vec![false; addresses.len()];
         Self {
             generation: AtomicU64::new(0),
-            hosts: Mutex::new(Arc::new(Hosts { addresses, left, ring, shards: None })),
+            hosts: Mutex::new(Arc::new(Hosts { addresses, left, ring, ..Hosts::default() })),
             trouble: AtomicBool::new(false),
         }
     }
@@ -89,6 +92,34 @@ impl Roster {
         }
         let new = ring.hosts.iter().map(|host| host.address);
         new.filter(|&address| hosts.index(address).is_none()).collect()
+    }
+
+    /// Of servers of Aerospike's protocol, whose indices `masters` has.
+    #[must_use]
+    pub fn partitioned(self, masters: Masters) -> Self {
+        {
+            let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+            *hosts = Arc::new(Hosts { masters: Some(Arc::new(masters)), ..Hosts::clone(&hosts) });
+        }
+        self
+    }
+
+    /// Makes these the servers and the masters of the workers, within a turn of theirs. A server
+    /// keeps its index: new ones come behind those that are known, and none goes.
+    pub fn update_masters(&self, addresses: &[SocketAddr], masters: Masters) -> Change {
+        let mut current = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let joined = addresses.get(current.addresses.len()..).unwrap_or_default().to_vec();
+        let moved = current.masters.as_deref() != Some(&masters);
+        let change = Change { joined, left: Vec::new(), moved };
+        if !change.is_none() {
+            let mut hosts = Hosts::clone(&current);
+            hosts.addresses.extend(&change.joined);
+            hosts.left.resize(hosts.addresses.len(), false);
+            hosts.masters = Some(Arc::new(masters));
+            *current = Arc::new(hosts);
+            self.generation.fetch_add(1, Ordering::Release);
+        }
+        change
     }
 
     /// Makes `ring` that of the workers, within a turn of theirs. What it says of its hosts being

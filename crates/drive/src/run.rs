@@ -4,7 +4,7 @@
 //! full histograms once per interval, and a stop flag that workers only read.
 
 use crate::access::Access;
-use crate::cql::Encoder;
+use crate::encoding::Encoding;
 use crate::exchange::{WorkerInterval, WorkerUsage, exchange};
 use crate::horizon::{Horizon, LEAD, NOTICE};
 use crate::inserts::Inserts;
@@ -32,8 +32,8 @@ use workload::Operation;
 /// Everything that a load needs to be driven.
 #[derive(Debug, Clone)]
 pub struct Drive {
-    /// Prepared statements of a plan.
-    pub encoder: Arc<Encoder>,
+    /// A plan in a protocol's requests.
+    pub encoder: Encoding,
     /// Load the plan's keys, or run its mix.
     pub load_keys: bool,
     /// How hard, how long.
@@ -112,7 +112,6 @@ pub fn connections(wanted: usize, workers: usize) -> usize {
 /// What the workers share and only read.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    pub(crate) encoder: Arc<Encoder>,
     /// Of the phase that is driven.
     pub(crate) operations: Vec<Operation>,
     /// By operation: inserts a key that reads may then ask for.
@@ -353,7 +352,6 @@ fn setup(drive: &Drive) -> Setup {
     Setup {
         inserts: operations.iter().map(|o| !drive.load_keys && plan.inserts(o)).collect(),
         operations,
-        encoder: drive.encoder.clone(),
         credentials: drive.access.credentials.clone(),
         timeout: drive.timeout,
         retries: drive.retries,

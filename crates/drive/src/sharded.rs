@@ -9,6 +9,7 @@
 //! are taken to lie on the ring as the first one's does.
 
 use crate::connection::{Connection, State};
+use crate::cql_link::CqlLink;
 use crate::roster::Hosts;
 use crate::router::Router;
 use std::net::SocketAddr;
@@ -219,12 +220,12 @@ impl ShardRouter {
     }
 
     /// Connections to a host have come or gone: `own` are all of it, the first one has this index.
-    pub(crate) fn connected(&mut self, host: usize, first: usize, own: &[Connection]) {
+    pub(crate) fn connected(&mut self, host: usize, first: usize, own: &[Connection<CqlLink>]) {
         let Some(host) = self.hosts.get_mut(host) else { return };
         host.connections.fill(NONE);
         for (index, connection) in own.iter().enumerate() {
             let shard = match host.sharding {
-                Some(_) => connection.shard,
+                Some(_) => connection.link.shard,
                 None => Some(0),
             };
             let place = shard.and_then(|shard| host.connections.get_mut(usize::from(shard)));

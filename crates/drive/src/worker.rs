@@ -1,21 +1,20 @@
 //! One thread of the data plane: generate -> encode -> send -> match -> record, for its share of
 //! the load.
 //!
-//! In: an [`Encoder`](crate::Encoder) over prepared statements, a [`Source`] of due operations, a
-//! [`Ring`]. Out: interval records. After the ramp-up a turn of the loop allocates nothing, takes
-//! no lock and writes nothing that another thread reads (but, in plans that insert, one counter per
-//! turn), but for the turn in which it takes over a ring that has changed. Per turn: a clock read,
-//! a wait, and per connection that has something a receive with a clock read behind it and a send
-//! with a clock read before it.
+//! In: a [`Protocol`] that encodes a plan, a [`Source`] of due operations, a [`Ring`]. Out:
+//! interval records. After the ramp-up a turn of the loop allocates nothing, takes no lock and
+//! writes nothing that another thread reads (but, in plans that insert, one counter per turn), but
+//! for the turn in which it takes over a ring that has changed. Per turn: a clock read, a wait, and
+//! per connection that has something a receive with a clock read behind it and a send with a clock
+//! read before it.
 
 use crate::Wait;
 use crate::connection::{Connection, State};
 use crate::horizon::Horizon;
 use crate::links::{Links, NOBODY};
 use crate::operations::Operations;
+use crate::protocol::{Link, Protocol};
 use crate::roster::Roster;
-use crate::router::Route;
-use crate::rows::RowScratch;
 use crate::run::{Health, Setup};
 use crate::slots::Slot;
 use crate::source::{Due, Window};
@@ -38,20 +37,24 @@ pub(crate) const SLEEP_MAX: Nanos = Nanos::from_millis(100);
 /// Between looks at a horizon that keeps what is due from being begun.
 const HOLD: Nanos = Nanos::from_millis(1);
 
-pub(crate) struct Worker<R: Ring, W: Witness> {
+pub(crate) struct Worker<R: Ring, W: Witness, P: Protocol> {
     pub(crate) setup: Arc<Setup>,
+    pub(crate) encoder: Arc<P>,
     /// It is pinned to this one.
     cpu: CpuId,
     pub(crate) ring: R,
     pub(crate) operations: Operations<W>,
     /// Host by host, equally many to each.
-    pub(crate) connections: Vec<Connection>,
+    pub(crate) connections: Vec<Connection<P::Link>>,
     pub(crate) connections_per_host: u16,
     /// Of its first connection to a host, among those of all workers.
     pub(crate) first_place: usize,
     /// By host: how many of its connections are ready.
     pub(crate) ready_per_host: Vec<u16>,
-    pub(crate) route: Route,
+    /// What it has of its protocol.
+    pub(crate) local: P::Local,
+    /// Some connection may be neither ready nor gone for good.
+    pub(crate) is_unsettled: bool,
     /// Of the hosts that are driven.
     pub(crate) generation: u64,
     pub(crate) roster: Arc<Roster>,
@@ -66,11 +69,9 @@ pub(crate) struct Worker<R: Ring, W: Witness> {
     overdue: Vec<u32>,
     /// The text of the key at hand.
     pub(crate) key: Vec<u8>,
-    /// What rows are made in, of a plan over tables.
-    rows: Option<RowScratch>,
     /// Operations that have no frame.
     unsendable: Vec<u32>,
-    /// As [`crate::Encoder::frame_size_max`].
+    /// As [`Protocol::frame_size_max`].
     frame_size_max: usize,
     /// The connection for the next operation of an open loop.
     pub(crate) turn: u16,
@@ -88,34 +89,37 @@ pub(crate) struct Worker<R: Ring, W: Witness> {
 }
 
 /// All of them, of hosts that have not left: the run begins when they have been established.
-fn ready_per_host(connections: &[Connection], own: u16) -> Vec<u16> {
+fn ready_per_host<L>(connections: &[Connection<L>], own: u16) -> Vec<u16> {
     let hosts = connections.chunks(usize::from(own.max(1)));
     hosts.map(|host| host.iter().filter(|c| c.state == State::Ready).count() as u16).collect()
 }
 
 /// What a worker is made of, beside its ring.
-pub(crate) struct Parts<W: Witness> {
+pub(crate) struct Parts<W: Witness, P: Protocol> {
+    pub(crate) encoder: Arc<P>,
     pub(crate) cpu: CpuId,
     pub(crate) operations: Operations<W>,
     pub(crate) in_flight_max: usize,
     pub(crate) window: Window,
     pub(crate) horizon: Arc<Horizon>,
     pub(crate) samplers: (Sampler, Sampler),
-    /// Workers on its database.
-    pub(crate) peers: usize,
     pub(crate) connections_per_host: u16,
     pub(crate) first_place: usize,
-    pub(crate) route: Route,
+    pub(crate) local: P::Local,
     pub(crate) generation: u64,
     pub(crate) roster: Arc<Roster>,
     pub(crate) health: Arc<Health>,
 }
 
-impl<R: Ring, W: Witness> Worker<R, W> {
-    pub(crate) fn new(setup: Arc<Setup>, ring: R, links: Links, parts: Parts<W>) -> Self {
+impl<R: Ring, W: Witness, P: Protocol> Worker<R, W, P> {
+    pub(crate) fn new(
+        setup: Arc<Setup>,
+        ring: R,
+        links: Links<P::Link>,
+        parts: Parts<W, P>,
+    ) -> Self {
         let (connections, owners) = links;
-        let key = vec![0; setup.encoder.plan().key_room()];
-        let tables = setup.encoder.plan().tables.as_ref();
+        let key = vec![0; parts.encoder.plan().key_room()];
         let mut worker = Self {
             cpu: parts.cpu,
             ring,
@@ -124,7 +128,8 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             connections_per_host: parts.connections_per_host,
             first_place: parts.first_place,
             ready_per_host: ready_per_host(&connections, parts.connections_per_host),
-            route: parts.route,
+            local: parts.local,
+            is_unsettled: true,
             generation: parts.generation,
             roster: parts.roster,
             connections,
@@ -135,9 +140,9 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             measured: parts.samplers.1,
             overdue: Vec::with_capacity(parts.in_flight_max),
             key,
-            rows: tables.map(|tables| RowScratch::new(tables, parts.peers)),
             unsendable: Vec::new(),
-            frame_size_max: setup.encoder.frame_size_max(),
+            frame_size_max: parts.encoder.frame_size_max(),
+            encoder: parts.encoder,
             turn: 0,
             blocked: false,
             health: parts.health,
@@ -147,7 +152,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             setup,
         };
         worker.look_ahead();
-        worker.meet_shards();
+        worker.meet();
         worker
     }
 
@@ -192,6 +197,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             }
             self.flush();
             self.expire(now);
+            P::turn(&mut self, now);
             self.mend_connections(now);
             if self.over(now) {
                 break;
@@ -203,7 +209,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         }
         let now = clock::now();
         self.abandon(now);
-        self.tell_loads();
+        P::end(&mut self);
         self.operations.tally.usage.inserts = self.measured.inserts().max(self.warm.inserts());
         let own = std::iter::once(self.cpu).collect();
         self.operations.tally.usage.moved =
@@ -230,18 +236,19 @@ impl<R: Ring, W: Witness> Worker<R, W> {
             self.operations.resend.push_back(slot);
         }
         while let Some(&slot) = self.operations.resend.front() {
-            let Some(connection) = self.usable(self.operations.slots.get(slot).connection) else {
+            let hint = self.operations.slots.get(slot).connection;
+            let Some(connection) = P::usable(self, hint) else {
                 self.blocked = true;
                 return;
             };
             self.operations.resend.pop_front();
-            self.send(slot, connection);
+            P::send(self, slot, connection);
         }
         let mut burst = 0;
         while let Some(due) = self.operations.source.due(now) {
             let hint = due.connection.unwrap_or(self.turn);
             let connection =
-                if self.operations.slots.available() { self.usable(hint) } else { None };
+                if self.operations.slots.available() { P::usable(self, hint) } else { None };
             let Some(connection) = connection else {
                 self.blocked = true;
                 self.count_full(due.measured);
@@ -272,7 +279,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         }
         if !self.operations.slots.available() {
             usage.full_in_flight += 1;
-        } else if ready.all(|c| !c.streams.available()) {
+        } else if ready.all(|c| !c.link.available()) {
             usage.full_streams += 1;
         }
     }
@@ -285,51 +292,8 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         self.operations.source.take(&due);
         let slot = Slot::unsent(due.scheduled, draw, due.measured);
         let index = self.operations.slots.insert(slot);
-        self.send(index, connection);
+        P::send(self, index, connection);
         true
-    }
-
-    /// Sends the current step of an operation to a host that holds its key, or by `any`, a
-    /// connection that was found [`Self::usable`], when there is one host only or none of them can
-    /// be asked.
-    #[inline]
-    fn send(&mut self, index: u32, any: u16) {
-        let draw = &self.operations.slots.get(index).draw;
-        let key_size = self.setup.encoder.write_key(draw, &mut self.key);
-        let ready = &self.ready_per_host;
-        let host = match &mut self.route {
-            Route::Any => None,
-            Route::Ring(router) => router.host(&self.key[..key_size], |host| {
-                ready.get(usize::from(host)).is_some_and(|&ready| ready > 0)
-            }),
-            Route::Shards(_) => return self.send_to_shard(index, any, key_size),
-        };
-        let connection = host.and_then(|host| self.usable_of(host, any)).unwrap_or(any);
-        self.encode(index, connection, key_size);
-    }
-
-    /// As [`Self::send`], to the shard that has the key; on another connection where there is none
-    /// to that one, or none that takes it.
-    #[inline(never)]
-    fn send_to_shard(&mut self, index: u32, any: u16, key_size: usize) {
-        let slot = self.operations.slots.get(index);
-        let (measured, draw) = (slot.measured, &slot.draw);
-        let step =
-            &self.setup.operations[usize::from(draw.operation)].steps[usize::from(slot.step)];
-        let table = self.setup.encoder.table_of(step.statement(draw));
-        let ready = &self.ready_per_host;
-        let Route::Shards(router) = &mut self.route else { return };
-        let place = router.place(table, &self.key[..key_size], |host| {
-            ready.get(usize::from(host)).is_some_and(|&ready| ready > 0)
-        });
-        let own = place.and_then(|place| router.connection(place));
-        let own = own.filter(|&connection| self.is_usable(connection));
-        if let (Some(place), true, Route::Shards(router)) = (place, measured, &mut self.route) {
-            router.count(place, own.is_none());
-        }
-        let near = || place.and_then(|(host, _)| self.usable_of(host, any));
-        let connection = own.or_else(near).unwrap_or(any);
-        self.encode(index, connection, key_size);
     }
 
     /// Lets the samplers know which inserted keys exist by now.
@@ -348,20 +312,17 @@ impl<R: Ring, W: Witness> Worker<R, W> {
 
     /// Whether a connection takes an operation now: ready, with a free stream and room for a frame.
     #[inline]
-    fn is_usable(&mut self, index: u16) -> bool {
-        let connection = &self.connections[usize::from(index)];
-        let space_left = match &connection.framed {
-            None => self.ring.filling(connection.id).space_left(),
-            Some(framed) => framed.pending.space_left(),
-        };
+    pub(crate) fn is_usable(&mut self, index: u16) -> bool {
+        let connection = &mut self.connections[usize::from(index)];
+        let space_left = connection.link.buffer(&mut self.ring, connection.id).space_left();
         connection.state == State::Ready
-            && connection.streams.available()
+            && connection.link.available()
             && space_left >= self.frame_size_max
     }
 
     /// A connection that takes an operation now: the one hinted at, or the next one after it.
     #[inline]
-    pub(crate) fn usable(&mut self, hint: u16) -> Option<u16> {
+    pub(crate) fn next_usable(&mut self, hint: u16) -> Option<u16> {
         let count = self.connections.len();
         if usize::from(hint) < count && self.is_usable(hint) {
             return Some(hint);
@@ -372,48 +333,35 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     }
 
     /// A connection to this host that takes an operation now.
-    fn usable_of(&mut self, host: u16, hint: u16) -> Option<u16> {
+    pub(crate) fn usable_of(&mut self, host: u16, hint: u16) -> Option<u16> {
         let count = self.connections_per_host;
         (0..count).map(|offset| host * count + (hint + offset) % count).find(|&c| self.is_usable(c))
     }
 
     /// Writes the frame of a slot's current step; its key is in `self.key`. The connection was
-    /// found [`Self::usable`].
+    /// found [`Protocol::usable`].
     #[inline]
-    fn encode(&mut self, index: u32, connection_index: u16, key_size: usize) {
+    pub(crate) fn encode(&mut self, index: u32, connection_index: u16, key_size: usize) {
         let connection = &mut self.connections[usize::from(connection_index)];
-        let Some(stream) = connection.streams.take(index) else { return };
+        let Some(request) = connection.link.take(index) else { return };
         let slot = self.operations.slots.get_mut(index);
         let operation = &self.setup.operations[usize::from(slot.draw.operation)];
         let statement = operation.steps[usize::from(slot.step)].statement(&slot.draw);
         slot.connection = connection_index;
-        slot.stream = stream;
+        slot.stream = request;
         slot.statement = statement as u16;
         slot.sent = Nanos::ZERO;
-        let filling = match &mut connection.framed {
-            None => self.ring.filling(connection.id),
-            Some(framed) => &mut framed.pending,
-        };
+        let filling = connection.link.buffer(&mut self.ring, connection.id);
         let out = filling.space(self.frame_size_max);
         let key = &self.key[..key_size];
-        let size = match &mut self.rows {
-            None => self.setup.encoder.encode(statement, &slot.draw, key, stream, out),
-            Some(scratch) => {
-                let into = (stream, scratch, out);
-                match self.setup.encoder.encode_rows(statement, &slot.draw, into) {
-                    Ok((size, rows)) => {
-                        slot.rows = rows;
-                        size
-                    }
-                    Err(why) => {
-                        connection.streams.answered(stream);
-                        self.setup.first_error.get_or_init(|| why.to_string());
-                        return self.unsendable.push(index);
-                    }
-                }
+        match self.encoder.write(slot, key, &mut self.local, out) {
+            Ok(size) => filling.commit(size),
+            Err(why) => {
+                connection.link.put_back(request);
+                self.setup.first_error.get_or_init(|| why);
+                return self.unsendable.push(index);
             }
-        };
-        filling.commit(size);
+        }
         connection.unoffered.push(index);
         if !connection.dirty {
             connection.dirty = true;
@@ -427,9 +375,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         while let Some(index) = self.dirty.pop() {
             let connection = &mut self.connections[usize::from(index)];
             connection.dirty = false;
-            if let Some(framed) = &mut connection.framed {
-                framed.offer(&mut self.ring, connection.id);
-            }
+            connection.link.offer(&mut self.ring, connection.id);
             let at = clock::now();
             match self.ring.flush(connection.id) {
                 Ok(Flush::Offered) => {
@@ -463,12 +409,10 @@ impl<R: Ring, W: Witness> Worker<R, W> {
     fn expire_one(&mut self, index: u32, now: Nanos) {
         let slot = self.operations.slots.get(index);
         let (connection, stream) = (slot.connection, slot.stream);
-        let streams = &mut self.connections[usize::from(connection)].streams;
-        streams.give_up(stream);
-        let replace = streams.mostly_late();
+        let is_spent = self.connections[usize::from(connection)].link.give_up(stream);
         self.operations.attempted(index, now, Outcome::ClientTimeout);
-        if replace {
-            self.lost(connection, now);
+        if is_spent {
+            self.replace(connection, now);
         }
     }
 
@@ -476,7 +420,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         match event {
             Event::Received { connection, at } => {
                 if let Some(index) = self.owner(connection) {
-                    self.receive(index, at);
+                    P::receive(self, index, at);
                 }
             }
             Event::Writable { connection } => {
@@ -505,7 +449,7 @@ impl<R: Ring, W: Witness> Worker<R, W> {
 
     fn mark_dirty(&mut self, index: u16) {
         let connection = &mut self.connections[usize::from(index)];
-        let pending = connection.framed.as_ref().is_some_and(|f| !f.pending.filled().is_empty());
+        let pending = connection.link.has_pending();
         if !connection.dirty && (pending || self.ring.unsent(connection.id) > 0) {
             connection.dirty = true;
             self.dirty.push(index);
@@ -518,8 +462,10 @@ impl<R: Ring, W: Witness> Worker<R, W> {
         if let Some(oldest) = self.operations.slots.oldest() {
             until = until.min(oldest + self.setup.timeout);
         }
-        for at in self.connections.iter().filter_map(Connection::wake_at) {
-            until = until.min(at);
+        if self.is_unsettled {
+            for at in self.connections.iter().filter_map(Connection::wake_at) {
+                until = until.min(at);
+            }
         }
         if self.operations.source.is_held() {
             until = until.min(now + HOLD);

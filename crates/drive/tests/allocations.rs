@@ -12,12 +12,14 @@ mod rig;
 use drive::{Access, Drive};
 use drive::{Amount, Encoder, Load, OpDone, TableName, Witness, statement_texts};
 use record::Outcome;
-use rig::{SECOND, closed, control, drive, load, open, plan, prepare_in, run, serve, speaking};
+use rig::{SECOND, closed, control, drive, load, open, plan, prepare_in, records, run};
+use rig::{serve, serve_records, speaking};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 use target::Storage;
 use units::Nanos;
+use wire::aerospike::RecordExists;
 use wire::cql::{Compression, Consistency, Protocol};
 use workload::cassandra_stress::{Asked, Compat, parse};
 
@@ -132,6 +134,26 @@ fn inside_tls_records_allocate_and_operations_do_not() {
     let Allocations { ops, at_start, at_last } = witnesses[0];
     let allocations = at_last - at_start;
     assert!(allocations * 4 < ops, "{allocations} allocations in {ops} operations");
+}
+
+#[test]
+fn nothing_is_allocated_over_records() {
+    let target = serve_records(|_| {});
+    let plan = plan("f", &[], 2000, Some(20_000));
+    let encoder = records(&plan, RecordExists::Update);
+    load(target.local_addr(), &encoder, 1);
+    // A connection for each operation, and too few of them.
+    for (connections, the_load) in [
+        (64, Load { warm: Nanos::from_millis(100), ..closed(64, Amount::Ops(20_000)) }),
+        (8, open("10k/s", Amount::Duration(SECOND), 64)),
+    ] {
+        let mut drive = drive(target.local_addr(), &encoder, 1, the_load);
+        drive.connections = connections;
+        let (_, witnesses, _) = run(&drive, vec![Allocations::default()]);
+        let Allocations { ops, at_start, at_last } = witnesses[0];
+        assert!(ops > 2 * RAMP_UP_OPS, "{ops} operations are too few to tell");
+        assert_eq!(at_last - at_start, 0, "{connections} connections, {ops} operations");
+    }
 }
 
 /// Posts with clustering rows: a batch each, and a query whose values come from several rows.

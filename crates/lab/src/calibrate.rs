@@ -161,6 +161,7 @@ fn trial(bench: &Bench, plan: &Arc<Plan>, threads: usize, length: Nanos, out: Pa
         engine: Engine::Epoll,
         consistency: Consistency::LocalOne.into(),
         protocol: Protocol::default(),
+        records: None,
         timeout: Nanos::from_secs(5),
         retries: 0,
         load_retries: 0,

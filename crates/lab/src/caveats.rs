@@ -170,6 +170,10 @@ fn of_course(trial: &Trial, driven: &Driven) -> Vec<Caveat> {
     let lost = "connections broke while measuring and were opened again.";
     let cure = "The log of the target, or of what is between, says why.";
     count("connections-lost", sum(|u| u.connections_lost), lost, cure);
+    let replaced = "connections were closed and opened again, because a request on them had no \
+                    answer in time.";
+    let cure = "See why the target was late; a longer --timeout waits for it.";
+    count("connections-replaced", sum(|u| u.connections_replaced), replaced, cure);
     let late = format!("answers came after their --timeout {}.", trial.timeout);
     let cure = "Give a longer --timeout, or less load.";
     count("late-answers", sum(|u| u.late), &late, cure);

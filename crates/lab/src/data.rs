@@ -8,12 +8,13 @@
 //! loaded, unless its data are kept and were loaded by a trial before.
 
 use crate::error::LabError;
-use crate::filling::{Filling, Keeper};
+use crate::filling::{Book, Filling, Keeper};
 use crate::foreign;
 use crate::live::Live;
 use crate::marker::{self, Marker, Shape};
 use crate::profiled;
 use crate::provision::Provisioned;
+use crate::records::{self, Tended};
 use crate::ring_watch::{self, Watched};
 use crate::sharded;
 use crate::trial::{LoadChoice, Trial};
@@ -48,8 +49,27 @@ pub(crate) struct Prepared {
     pub(crate) shards: Option<Shards>,
     /// What is looked after while it is driven; None on a target that nobody else can change.
     pub(crate) watched: Option<Watched>,
+    /// The servers of records, which are looked after; None of one that is ours alone.
+    pub(crate) tended: Option<Tended>,
     /// What the figures rest on.
     pub(crate) caveats: Vec<Caveat>,
+}
+
+impl Prepared {
+    /// Nothing but where it is.
+    pub(crate) fn at(addresses: Vec<SocketAddr>) -> Self {
+        Self {
+            ids: Vec::new(),
+            filling: None,
+            version: None,
+            addresses,
+            ring: None,
+            shards: None,
+            watched: None,
+            tended: None,
+            caveats: Vec::new(),
+        }
+    }
 }
 
 /// Longest wait for a control request; loads and runs have their own timeout.
@@ -78,14 +98,23 @@ pub(crate) fn prepare(
     stop: &Arc<AtomicBool>,
 ) -> Result<Prepared, LabError> {
     let timeout = trial.timeout.max(CONTROL_TIMEOUT_MIN);
-    let mut prepared = if !target.children.is_empty() || target.databases() > 1 {
+    let mut prepared = if trial.records.is_some() {
+        records::prepare(trial, target, live, stop)?
+    } else if !target.children.is_empty() || target.databases() > 1 {
         own(trial, &target.addresses, timeout, stop)?
     } else {
         running(trial, &target.addresses, timeout, live, stop)?
     };
     if let Some(filling) = prepared.filling.as_ref().filter(|_| !target.is_ours()) {
-        let (table, volume) = (trial.table.quoted(), volume(&trial.plan, filling.rows()));
+        let table = match trial.records {
+            Some(_) => records::set_name(trial),
+            None => trial.table.quoted(),
+        };
+        let volume = volume(&trial.plan, filling.rows());
         live.notice(&format!("loading {volume} into {table}"));
+    }
+    if trial.records.is_some() {
+        return Ok(prepared);
     }
     let connect = |&host| Control::speaking(trial.protocol, host, timeout, &trial.access, stop);
     let controls = prepared.addresses.iter().map(connect);
@@ -173,14 +202,8 @@ fn own(
     let filled = trial.loads() || trial.plan.tables.is_some();
     let loaded = trial.kept.as_deref().is_some_and(|data| loaded_mark(data).exists());
     Ok(Prepared {
-        ids: Vec::new(),
         filling: (!filled && !loaded).then(|| Filling::whole(trial, None)),
-        version: None,
-        addresses: addresses.to_vec(),
-        ring: None,
-        shards: None,
-        watched: None,
-        caveats: Vec::new(),
+        ..Prepared::at(addresses.to_vec())
     })
 }
 
@@ -244,13 +267,15 @@ fn running(
     };
     // The driver's connections live on only where a load has to be booked.
     let filling = rows.map(|Rows { missing, seed, booked }| {
-        let keeper = booked.then(|| Keeper { admin, shape: Shape::of(&trial.plan) });
+        let keeper = booked.then(|| {
+            let (book, shape) = (Book::Table(Box::new(admin)), Shape::of(&trial.plan));
+            Keeper { book, shape }
+        });
         Filling { missing, seed, keeper }
     });
     let ring = (ring.hosts.len() > 1).then(|| Arc::new(ring));
     let watched = Some(watched);
-    let (ids, shards) = (Vec::new(), None);
-    Ok(Prepared { ids, filling, version, addresses, ring, shards, watched, caveats })
+    Ok(Prepared { filling, version, ring, watched, caveats, ..Prepared::at(addresses) })
 }
 
 /// The hosts of the preferred datacenter that can be reached.
@@ -418,7 +443,7 @@ pub(crate) fn writes(plan: &Plan) -> bool {
     plan.run.iter().flat_map(|o| &o.steps).any(|step| writes(&step.first_statement))
 }
 
-fn partial(marker: &Marker, records: u64) -> String {
+pub(crate) fn partial(marker: &Marker, records: u64) -> String {
     let missing: u64 = marker.missing.iter().map(|keys| keys.end - keys.start).sum();
     format!("An earlier load did not end: {missing} of {records} rows are not known to be there.")
 }

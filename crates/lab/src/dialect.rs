@@ -13,8 +13,10 @@ pub enum Dialect {
     Run,
     /// `wideload cassandra-stress`.
     CassandraStress,
-    /// `wideload ycsb`.
+    /// `wideload ycsb` over CQL.
     Ycsb,
+    /// `wideload ycsb` over records.
+    YcsbRecords,
     /// `wideload scale`.
     Scale,
 }
@@ -92,6 +94,29 @@ const YCSB: Words = &[
     ("--wait spin", "-p spin.sleep=true"),
 ];
 
+const YCSB_RECORDS: Words = &[
+    ("--client-cpus and --target-cpus or taskset", "taskset"),
+    ("--target HOST[:PORT]", "-p as.host=HOST -p as.port=PORT"),
+    ("--in-flight-max (or --threads)", "-threads"),
+    ("--in-flight-max", "-threads"),
+    ("--threads", "-threads"),
+    ("--rate", "-target"),
+    ("--throttle", "-target"),
+    ("--records", "-p recordcount="),
+    ("--ops", "-p operationcount="),
+    ("--duration", "-p maxexecutiontime="),
+    ("--warm auto", "a run before it"),
+    ("--warm-max", "a run before it"),
+    ("--warm", "a run before it"),
+    ("--connections", "-threads"),
+    ("--timeout", "-p as.timeout="),
+    ("--target", "-p as.host="),
+    ("--namespace", "-p as.namespace="),
+    ("--table", "-p table="),
+    ("--client-cpus", "taskset"),
+    ("--wait spin", "-p spin.sleep=true"),
+];
+
 const SCALE: Words = &[
     ("--duration or --ops", "--duration"),
     ("--in-flight-max (or --threads)", "--threads"),
@@ -121,6 +146,7 @@ impl Dialect {
     pub(crate) fn of(trial: &Trial) -> Self {
         match (&trial.scripted, &trial.foreign) {
             (Some(_), _) => Self::CassandraStress,
+            (None, Some(_)) if trial.records.is_some() => Self::YcsbRecords,
             (None, Some(_)) => Self::Ycsb,
             (None, None) => Self::Run,
         }
@@ -132,6 +158,7 @@ impl Dialect {
             Self::Run => &[],
             Self::CassandraStress => CASSANDRA_STRESS,
             Self::Ycsb => YCSB,
+            Self::YcsbRecords => YCSB_RECORDS,
             Self::Scale => SCALE,
         }
     }
@@ -142,7 +169,7 @@ impl Dialect {
         match self {
             Self::Run => &[],
             Self::CassandraStress => SHARED_WITH_STRESS,
-            Self::Ycsb => SHARED_WITH_YCSB,
+            Self::Ycsb | Self::YcsbRecords => SHARED_WITH_YCSB,
             Self::Scale => SHARED_WITH_SCALE,
         }
     }

@@ -1,7 +1,8 @@
 //! Why a trial could not be carried out, and whose turn it is.
 
+use admin::aerospike;
 use admin::{ConnectError, QueryError, ReplicationError, RingError, SchemaError};
-use drive::{ControlError, DriveError};
+use drive::{ControlError, DriveError, Unrecordable};
 use record::Verdict;
 use record::hlog::HlogWriteError;
 use record::run_dir::{RunDirError, write_failed};
@@ -239,6 +240,18 @@ pub enum LabError {
     /// It measured nothing.
     #[error("calibrating measured no operation; is this host too busy? Try again when it is idle")]
     CalibrationEmpty,
+    /// The servers of records.
+    #[error(transparent)]
+    Cluster(#[from] aerospike::Error),
+    /// A plan that is none over records.
+    #[error(transparent)]
+    Unrecordable(#[from] Unrecordable),
+    /// A set of records that wideload has not made.
+    #[error(
+        "{set} has records that wideload has not written: name another set with --table, or add \
+         --write-into-existing to write into this one"
+    )]
+    ForeignSet { set: String },
     /// Where calibrating writes.
     #[error("cannot use '{}': {source}; set TMPDIR to a writable place", path.display())]
     Scratch { path: PathBuf, source: std::io::Error },
@@ -298,6 +311,7 @@ impl LabError {
             | Self::TargetDied { .. }
             | Self::TrialsFail { .. } => 1,
             Self::Connect(ConnectError::Interrupted)
+            | Self::Cluster(aerospike::Error::Interrupted { .. })
             | Self::Control(ControlError::Interrupted { .. })
             | Self::Drive(DriveError::Link(drive::LinkError::Interrupted)) => 130,
             Self::Cpus { .. }
@@ -309,6 +323,11 @@ impl LabError {
             | Self::Refused { .. }
             | Self::ForeignTable { .. }
             | Self::ForeignRows { .. }
+            | Self::ForeignSet { .. }
+            | Self::Unrecordable(_)
+            | Self::Cluster(
+                aerospike::Error::Namespace { .. } | aerospike::Error::Secured { .. },
+            )
             | Self::ForeignMarkers { .. }
             | Self::SystemKeyspace { .. }
             | Self::OtherShape { .. }

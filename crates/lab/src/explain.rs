@@ -2,6 +2,7 @@
 
 use crate::data::{PROBES, volume};
 use crate::provision::{TargetChoice, reference_argv};
+use crate::requests::Records;
 use crate::scripted::{Rehearsal, Scripted};
 use crate::trial::{Foreign, LoadChoice, Trial};
 use drive::{Amount, Arrivals, Wait, create_keyspace, create_table, statement_texts};
@@ -9,7 +10,8 @@ use stage::cassandra::{Options, heap_of};
 use std::fmt::Write as _;
 use std::path::Path;
 use units::{CpuSet, Nanos};
-use workload::{Creation, Operation, Tables};
+use wire::aerospike::RecordExists;
+use workload::{Action, Creation, Operation, Tables};
 
 /// The text of `--dry-run`.
 #[must_use]
@@ -20,8 +22,9 @@ pub fn explain(trial: &Trial) -> String {
     };
     match &trial.target {
         TargetChoice::Reference { storage, serial } => {
+            let namespace = trial.records.map(|_| trial.table.keyspace.as_str());
             for place in &trial.places {
-                let argv = reference_argv(*storage, *serial, &place.cpus);
+                let argv = reference_argv(*storage, *serial, &place.cpus, namespace);
                 let words: Vec<_> = argv.iter().map(|word| word.to_string_lossy()).collect();
                 line("start", words.join(" "));
             }
@@ -32,7 +35,9 @@ pub fn explain(trial: &Trial) -> String {
         TargetChoice::Running { hosts } => line("connect", hosts.join(", ")),
     }
     let plan = &trial.plan;
-    if let Some(scripted) = &trial.scripted {
+    if let Some(records) = trial.records {
+        records_in_words(trial, records, &mut line);
+    } else if let Some(scripted) = &trial.scripted {
         scripted_in_words(trial, scripted, &mut line);
     } else if let Some(tables) = &plan.tables {
         tables_in_words(tables, &mut line);
@@ -44,8 +49,10 @@ pub fn explain(trial: &Trial) -> String {
         let rows = plan.keys.loaded.saturating_mul(trial.databases() as u64);
         line("load", volume(plan, rows));
     }
-    for statement in statement_texts(plan, &trial.table) {
-        line("prepare", statement);
+    if trial.records.is_none() {
+        for statement in statement_texts(plan, &trial.table) {
+            line("prepare", statement);
+        }
     }
     trial.operations().iter().for_each(|operation| line("operation", in_words(operation)));
     if trial.settle > Nanos::ZERO && !matches!(trial.target, TargetChoice::Reference { .. }) {
@@ -56,13 +63,7 @@ pub fn explain(trial: &Trial) -> String {
         line("repeat", format!("{} trials, seeds from {} on", trial.repeat, trial.seed));
     }
     line("client", client_in_words(trial));
-    line(
-        "limits",
-        format!(
-            "timeout {}, {} retries, give up after {} without success, consistency {}, {}",
-            trial.timeout, trial.retries, trial.give_up, trial.consistency, trial.protocol
-        ),
-    );
+    line("limits", limits_in_words(trial));
     line(
         "record",
         match &trial.out {
@@ -77,8 +78,9 @@ fn client_in_words(trial: &Trial) -> String {
     let workers = drive::workers(trial.client_cpus.len(), &trial.load.arrivals, trial.databases());
     let connections = drive::connections(trial.connections, workers / trial.databases());
     // How many shards there are is known once they are asked.
-    let by_shard =
-        trial.connections_by_shard && matches!(trial.target, TargetChoice::Running { .. });
+    let by_shard = trial.records.is_none()
+        && trial.connections_by_shard
+        && matches!(trial.target, TargetChoice::Running { .. });
     format!(
         "{workers} {} on cpus {}, {connections} connections{}, --wait {}, seed {}",
         if workers == 1 { "worker" } else { "workers" },
@@ -89,6 +91,17 @@ fn client_in_words(trial: &Trial) -> String {
     )
 }
 
+fn limits_in_words(trial: &Trial) -> String {
+    let spoken = match trial.records {
+        Some(_) => "Aerospike's protocol, one request at a time on a connection".to_owned(),
+        None => format!("consistency {}, {}", trial.consistency, trial.protocol),
+    };
+    format!(
+        "timeout {}, {} retries, give up after {} without success, {spoken}",
+        trial.timeout, trial.retries, trial.give_up
+    )
+}
+
 fn in_words(operation: &Operation) -> String {
     let steps: Vec<_> = operation.steps.iter().map(|step| step.name).collect();
     let steps = match steps[..] {
@@ -96,6 +109,37 @@ fn in_words(operation: &Operation) -> String {
         _ => String::new(),
     };
     format!("{} {:.4} %{steps}", operation.name, operation.weight * 100.0)
+}
+
+/// Where records are, and how they are written.
+fn records_in_words(trial: &Trial, records: Records, line: &mut dyn FnMut(&str, String)) {
+    let (plan, loaded) = (&trial.plan, trial.plan.keys.loaded);
+    line("records", format!("namespace {}, set {}", trial.table.keyspace, trial.table.table));
+    match trial.foreign {
+        Some(Foreign { loads: true, .. }) => {
+            line("load", format!("{}, which is what is driven", volume(plan, loaded)));
+        }
+        Some(_) => line("look for", format!("{} of the {loaded} records", loaded.min(PROBES))),
+        None if trial.load_choice == LoadChoice::Skip => {}
+        None => line("load", volume(plan, loaded.saturating_mul(trial.databases() as u64))),
+    }
+    let word = |exists| match exists {
+        RecordExists::Update => "creates the record, or changes the fields written",
+        RecordExists::UpdateOnly => "changes the fields written of a record that is there",
+        RecordExists::Replace => "creates the record, or replaces it",
+        RecordExists::ReplaceOnly => "replaces a record that is there",
+        RecordExists::CreateOnly => "creates a record that is not there",
+    };
+    for statement in &plan.statements {
+        let columns = statement.columns.iter().map(|&column| plan.schema.columns[column].as_str());
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        match statement.action {
+            Action::Read | Action::Scan if statement.by_name => line("read", columns),
+            Action::Read | Action::Scan => line("read", "all bins".to_owned()),
+            Action::Update => line("update", format!("{columns}: {}", word(records.writes.update))),
+            Action::Insert => line("insert", format!("{columns}: {}", word(records.writes.insert))),
+        }
+    }
 }
 
 /// What becomes of the table of another tool before it is driven.

@@ -9,12 +9,15 @@
 use crate::error::LabError;
 use crate::live::Live;
 use crate::marker::{self, Marker, Shape};
+use crate::requests;
 use crate::trial::Trial;
 use admin::Admin;
-use drive::{Drive, Driven, Encoder, Ended, Interval, Observer, OpDone, PreparedId, Witness};
+use admin::aerospike::Cluster;
+use drive::{Drive, Driven, Ended, Interval, Observer, OpDone, PreparedId, Witness};
 use record::Outcome;
 use record::hlog::Intervals;
 use record::summary::Outcomes;
+use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,8 +44,34 @@ pub(crate) struct Filling {
 /// Writes a table's marker.
 #[derive(Debug)]
 pub(crate) struct Keeper {
-    pub(crate) admin: Admin,
+    pub(crate) book: Book,
     pub(crate) shape: Shape,
+}
+
+/// Where the marker is.
+#[derive(Debug)]
+pub(crate) enum Book {
+    /// A row beside the table.
+    Table(Box<Admin>),
+    /// A record beside the set.
+    Records(Box<RefCell<Cluster>>),
+}
+
+impl Book {
+    pub(crate) fn records(cluster: Cluster) -> Self {
+        Self::Records(Box::new(RefCell::new(cluster)))
+    }
+
+    fn write(&self, trial: &Trial, marker: &Marker) -> Result<(), LabError> {
+        let (table, records) = (&trial.table, trial.plan.keys.loaded);
+        match self {
+            Self::Table(admin) => marker::write(admin, table, marker, records)?,
+            Self::Records(cluster) => {
+                marker::write_record(&mut cluster.borrow_mut(), table, marker, records)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// How a load is driven.
@@ -86,13 +115,7 @@ impl Filling {
             let shares: Vec<_> = shares.zip(written.clone()).collect();
             let witnesses = shares.iter().map(|(share, w)| Contiguous::new(share, w)).collect();
             let drive = Drive {
-                encoder: Arc::new(Encoder::speaking(
-                    pour.trial.protocol,
-                    plan,
-                    &pour.trial.table,
-                    pour.ids,
-                    pour.trial.consistency,
-                )),
+                encoder: requests::of_load(pour.trial, plan, pour.ids)?,
                 seed: self.seed,
                 load_keys: true,
                 intervals: Intervals::of(Nanos::from_millis(200)),
@@ -117,7 +140,7 @@ impl Filling {
     fn tell(&self, trial: &Trial, missing: Vec<Range<u64>>) -> Result<(), LabError> {
         let Some(keeper) = &self.keeper else { return Ok(()) };
         let marker = Marker { shape: keeper.shape.clone(), seed: self.seed, missing };
-        Ok(marker::write(&keeper.admin, &trial.table, &marker, trial.plan.keys.loaded)?)
+        keeper.book.write(trial, &marker)
     }
 }
 

@@ -25,13 +25,16 @@ pub(crate) fn table(
         return Ok(None);
     }
     let Probed { found, of } = probe(trial, admin)?;
-    Ok((found < of).then(|| {
-        let text = "Rows that this workload asks for are not there: reads of them find nothing, \
-                    which is faster than finding something.";
-        let evidence = format!("{} of {of} keys looked for are missing", of - found);
-        let cure = "Load the rows first, with the same recordcount, insertstart and insertorder.";
-        Caveat::new("rows-missing", text).evidence(evidence).cure(cure)
-    }))
+    Ok((found < of).then(|| rows_missing(found, of)))
+}
+
+/// Of so many keys that were looked for only these were found.
+pub(crate) fn rows_missing(found: usize, of: usize) -> Caveat {
+    let text = "Rows that this workload asks for are not there: reads of them find nothing, which \
+                is faster than finding something.";
+    let evidence = format!("{} of {of} keys looked for are missing", of - found);
+    let cure = "Load the rows first, with the same recordcount, insertstart and insertorder.";
+    Caveat::new("rows-missing", text).evidence(evidence).cure(cure)
 }
 
 fn create(trial: &Trial, foreign: Foreign, admin: &Admin) -> Result<(), LabError> {

@@ -27,6 +27,7 @@ pub mod layout;
 mod live;
 mod local_target;
 mod marker;
+mod partition_watch;
 mod places;
 mod plans;
 mod preflight;
@@ -34,7 +35,9 @@ mod probe;
 mod profiled;
 mod provision;
 mod recording;
+mod records;
 mod repeats;
+mod requests;
 mod ring_watch;
 mod run_lock;
 pub mod scale;
@@ -62,5 +65,6 @@ pub use preflight::{
     Asked, AskedTarget, Checked, preflight, told_by_check, told_by_check_of_start,
 };
 pub use provision::{Storage, TargetChoice};
+pub use requests::Records;
 pub use scripted::{Prelude, Rehearsal, Scripted};
 pub use trial::{Finished, Foreign, LoadChoice, Trial, run};

@@ -6,9 +6,11 @@
 //! hash is 64-bit FNV-1a over the whole of the shape; it has to stay the same over versions.
 
 use crate::error::LabError;
+use admin::aerospike::{self, Cluster};
 use admin::{Admin, QueryError, Row, SchemaError, literal};
 use drive::{TableName, identifier};
 use std::ops::Range;
+use wire::aerospike::{Key, UserKey};
 use workload::{Content, KeyOrder, Lengths, Plan};
 
 /// The table of markers, in the keyspace of the tables that it is about.
@@ -105,8 +107,6 @@ pub(crate) fn write(
     marker: &Marker,
     records: u64,
 ) -> Result<(), QueryError> {
-    let missing: Vec<_> =
-        marker.missing.iter().map(|keys| format!("{}..{}", keys.start, keys.end)).collect();
     let text = format!(
         "INSERT INTO {} (table_name, plan_hash, records, layout, seed, finished, missing) VALUES \
          ({}, {}, {}, {}, {}, {}, {})",
@@ -117,9 +117,65 @@ pub(crate) fn write(
         literal(&marker.shape.layout),
         marker.seed.cast_signed(),
         marker.missing.is_empty(),
-        literal(&missing.join(" "))
+        literal(&ranges_text(&marker.missing))
     );
     admin.write(&text)
+}
+
+fn ranges_text(ranges: &[Range<u64>]) -> String {
+    let ranges = ranges.iter().map(|keys| format!("{}..{}", keys.start, keys.end));
+    ranges.collect::<Vec<_>>().join(" ")
+}
+
+/// As [`write`], of a set of records.
+pub(crate) fn write_record(
+    cluster: &mut Cluster,
+    set: &TableName,
+    marker: &Marker,
+    records: u64,
+) -> Result<(), aerospike::Error> {
+    let key = Key::new(&set.keyspace, TABLE, UserKey::String(&set.table));
+    let [_, hash, count, layout, seed, finished, missing] = COLUMNS;
+    cluster.put(
+        &key,
+        &[
+            (hash, marker.shape.hash.clone()),
+            (count, records.to_string()),
+            (layout, marker.shape.layout.clone()),
+            (seed, marker.seed.to_string()),
+            (finished, marker.missing.is_empty().to_string()),
+            (missing, ranges_text(&marker.missing)),
+        ],
+    )
+}
+
+/// As [`read`], of a set of records.
+pub(crate) fn read_record(
+    cluster: &mut Cluster,
+    set: &TableName,
+) -> Result<Option<Marker>, LabError> {
+    let key = Key::new(&set.keyspace, TABLE, UserKey::String(&set.table));
+    let Some(bins) = cluster.get(&key)? else { return Ok(None) };
+    let text = |name: &str| {
+        let value = bins.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        value.and_then(|value| String::from_utf8(value).ok())
+    };
+    let marker = || {
+        let [_, hash, _, layout, seed, finished, missing] = COLUMNS;
+        let ranges = ranges(&text(missing)?)?;
+        (text(finished)? == ranges.is_empty().to_string()).then_some(())?;
+        Some(Marker {
+            shape: Shape { layout: text(layout)?, hash: text(hash)? },
+            seed: text(seed)?.parse().ok()?,
+            missing: ranges,
+        })
+    };
+    let unread = || LabError::Marker {
+        table: format!("{}.{}", set.keyspace, set.table),
+        markers: format!("{}.{TABLE}", set.keyspace),
+        name: format!("'{}'", set.table),
+    };
+    marker().map(Some).ok_or_else(unread)
 }
 
 /// Reads a table's row; None when it has none, or its keyspace has no markers.

@@ -122,7 +122,7 @@ fn cpus(asked: &Asked, machine: &Machine) -> Result<(CpuSet, Option<CpuSet>), La
 fn targets(hosts: &[String], asked: &Asked) -> Vec<Target> {
     // Nothing is under way that an interrupt would have to end.
     let unstopped = AtomicBool::new(false);
-    let look = |host: &String| match running(std::slice::from_ref(host), &unstopped) {
+    let look = |host: &String| match running(std::slice::from_ref(host), false, &unstopped) {
         Ok(found) => {
             let look = |&address| probe(address, asked.timeout, &asked.access);
             found.addresses.iter().map(look).collect()

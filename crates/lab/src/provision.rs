@@ -53,15 +53,16 @@ pub enum TargetChoice {
         /// Where its data go; in the trial's directory when None.
         data_dir: Option<PathBuf>,
     },
-    /// Something that runs already: `HOST[:PORT]`, port 9042 by default.
+    /// Something that runs already: `HOST[:PORT]`, port 9042 by default, of records 3000.
     Running {
         /// As given.
         hosts: Vec<String>,
     },
 }
 
-/// The port of CQL.
+/// The ports of CQL and of Aerospike's protocol.
 const CQL_PORT: u16 = 9042;
+const RECORDS_PORT: u16 = 3000;
 /// How long the reference target may take to listen.
 const START_MAX: Nanos = Nanos::from_secs(20);
 /// How long it may take to end after SIGTERM.
@@ -146,12 +147,15 @@ pub(crate) fn reference_argv(
     storage: Storage,
     serial: Option<Nanos>,
     cpus: &CpuSet,
+    namespace: Option<&str>,
 ) -> Vec<OsString> {
     let program = std::env::current_exe().map_or_else(|_| "wideload".into(), OsString::from);
     let cpus = cpus.to_string();
     let words = ["serve", "--listen", "127.0.0.1:0", "--storage", storage.name(), "--cpus", &cpus];
     let serial = serial.map(|time| OsString::from(format!("--serial={time}")));
-    std::iter::once(program).chain(words.iter().map(OsString::from)).chain(serial).collect()
+    let records = namespace.map(|name| ["--protocol", "aerospike", "--namespace", name]);
+    let words = words.iter().copied().chain(records.into_iter().flatten()).map(OsString::from);
+    std::iter::once(program).chain(words).chain(serial).collect()
 }
 
 /// Starts a reference target in each place and waits until all answer. `raw` is the directory for
@@ -159,6 +163,7 @@ pub(crate) fn reference_argv(
 pub(crate) fn reference(
     storage: Storage,
     serial: Option<Nanos>,
+    namespace: Option<&str>,
     places: &[Place],
     raw: &Path,
     stop: &AtomicBool,
@@ -168,7 +173,7 @@ pub(crate) fn reference(
         let instance = numbered("reference", index, places.len());
         let program = Program {
             host: "local".to_owned(),
-            argv: reference_argv(storage, serial, &place.cpus),
+            argv: reference_argv(storage, serial, &place.cpus, namespace),
             cpus: place.cpus.clone(),
             memory: place.memory.clone(),
             log: raw.join(format!("{}.log", numbered("reference-target", index, places.len()))),
@@ -307,16 +312,21 @@ fn announced(line: &str) -> Option<SocketAddr> {
 
 /// Resolves the hosts of a running target: all addresses of a name count as one host, its first is
 /// taken.
-pub(crate) fn running(hosts: &[String], stop: &AtomicBool) -> Result<Provisioned, LabError> {
-    let addresses = hosts.iter().map(|host| address(host, stop)).collect::<Result<_, _>>()?;
+pub(crate) fn running(
+    hosts: &[String],
+    records: bool,
+    stop: &AtomicBool,
+) -> Result<Provisioned, LabError> {
+    let port = if records { RECORDS_PORT } else { CQL_PORT };
+    let addresses = hosts.iter().map(|host| address(host, port, stop)).collect::<Result<_, _>>()?;
     let (children, clusters, version) = (Vec::new(), Vec::new(), None);
     Ok(Provisioned { addresses, children, clusters, version, facts: Value::Null })
 }
 
 /// The address of a host, by a number or a name.
-fn address(host: &str, stop: &AtomicBool) -> Result<SocketAddr, LabError> {
+fn address(host: &str, port: u16, stop: &AtomicBool) -> Result<SocketAddr, LabError> {
     if let Ok(address) = host.parse() {
-        return Ok(SocketAddr::new(address, CQL_PORT));
+        return Ok(SocketAddr::new(address, port));
     }
     if let Ok(address) = host.parse() {
         return Ok(address);
@@ -330,7 +340,7 @@ fn address(host: &str, stop: &AtomicBool) -> Result<SocketAddr, LabError> {
     // A name server may take its time, and nothing interrupts the C library: a thread that is left
     // behind waits for it.
     let (answer, answered) = std::sync::mpsc::sync_channel(1);
-    let name = if has_port(host) { host.to_owned() } else { format!("{host}:{CQL_PORT}") };
+    let name = if has_port(host) { host.to_owned() } else { format!("{host}:{port}") };
     let look = move || drop(answer.send(name.to_socket_addrs()));
     let thread = std::thread::Builder::new().name("resolve".to_owned());
     thread.spawn(look).map_err(LabError::Thread)?;
@@ -363,10 +373,10 @@ mod tests {
     fn hosts_with_and_without_port() {
         let hosts = ["127.0.0.1", "127.0.0.1:19042", "[::1]:9043", "::1"].map(str::to_owned);
         let stop = AtomicBool::new(false);
-        let addresses = running(&hosts, &stop).unwrap().addresses;
+        let addresses = running(&hosts, false, &stop).unwrap().addresses;
         let expected = ["127.0.0.1:9042", "127.0.0.1:19042", "[::1]:9043", "[::1]:9042"];
         assert_eq!(addresses, expected.map(|a| a.parse().unwrap()));
-        let error = running(&["no-such-host.invalid".to_owned()], &stop).unwrap_err();
+        let error = running(&["no-such-host.invalid".to_owned()], false, &stop).unwrap_err();
         assert!(error.to_string().contains("no-such-host.invalid"), "{error}");
         assert_eq!(error.exit_status(), 3);
     }

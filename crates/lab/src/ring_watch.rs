@@ -8,6 +8,8 @@
 //! has changed, the pause doubles up to [`LOOK_MAX`].
 //! Limits: with fixed hosts only they are followed. A host is driven once it can be connected to.
 
+use crate::partition_watch;
+use crate::records::Tended;
 use admin::{Admin, literal};
 use drive::{Access, Change, Control, ControlError, Happening, Roster, TableName};
 use record::Caveat;
@@ -88,6 +90,22 @@ impl RingWatch {
         };
         let thread = std::thread::Builder::new().name("ring-watch".to_owned());
         Ok(Self { news, over, thread: Some(thread.spawn(move || watcher.watch())?) })
+    }
+
+    /// Of servers of records.
+    pub(crate) fn tend(
+        tended: Tended,
+        hosts: Arc<Roster>,
+        workers: CpuSet,
+    ) -> std::io::Result<Self> {
+        let (news, over) = (Arc::<Mutex<Vec<News>>>::default(), Arc::<AtomicBool>::default());
+        let (told, end) = (news.clone(), over.clone());
+        let thread = std::thread::Builder::new().name("partition-watch".to_owned());
+        let thread = thread.spawn(move || {
+            stay_off(&workers);
+            partition_watch::watch(tended, &hosts, &end, &|news| keep(&told, news));
+        })?;
+        Ok(Self { news, over, thread: Some(thread) })
     }
 
     /// What is new since this was asked last.
@@ -309,10 +327,14 @@ impl Watcher {
     }
 
     fn tell(&self, kind: EventKind, text: String) {
-        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        if news.len() < NEWS_MAX {
-            news.push(News { at: clock::now(), kind, text });
-        }
+        keep(&self.news, News { at: clock::now(), kind, text });
+    }
+}
+
+fn keep(all: &Mutex<Vec<News>>, news: News) {
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    if all.len() < NEWS_MAX {
+        all.push(news);
     }
 }
 

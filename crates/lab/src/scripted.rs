@@ -9,11 +9,10 @@ use crate::driven::failure_text;
 use crate::error::LabError;
 use crate::live::Live;
 use crate::profiled;
+use crate::requests;
 use crate::trial::{Ready, Running, Trial};
 use admin::{Admin, SchemaError};
-use drive::{
-    Amount, Arrivals, Control, Drive, Encoder, Ended, Interval, Load, Observer, Unwitnessed,
-};
+use drive::{Amount, Arrivals, Control, Drive, Ended, Interval, Load, Observer, Unwitnessed};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -134,18 +133,12 @@ impl Running<'_> {
         let Some(operation) = trial.plan.run.get(operation).cloned() else { return Ok(()) };
         let name = operation.name.clone();
         let plan = Plan { run: vec![operation], runs: None, ..Plan::clone(&trial.plan) };
-        let encoder = Encoder::speaking(
-            trial.protocol,
-            Arc::new(plan),
-            &trial.table,
-            ready.ids(),
-            trial.consistency,
-        );
+        let encoder = requests::of_run(trial, Arc::new(plan), ready.ids())?;
         let arrivals = Arrivals::Closed { threads, throttle: None };
         let workers = drive::workers(trial.client_cpus.len(), &arrivals, 1);
         let of_run = self.drive_of(ready);
         let drive = Drive {
-            encoder: Arc::new(encoder),
+            encoder,
             load: Load { arrivals, amount: Amount::Ops(ops), limit: None, warm: Nanos::ZERO },
             connections: drive::connections(trial.connections, workers),
             seed: of_run.seed ^ REHEARSAL_SALT,

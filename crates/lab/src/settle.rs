@@ -66,7 +66,11 @@ pub(crate) fn gate<'a>(
     loaded: bool,
 ) -> Option<Gate<'a>> {
     let own = &provisioned.clusters;
-    let wanted = trial.settle > Nanos::ZERO && !target.is_stand_in() && (!own.is_empty() || loaded);
+    // What is told of compactions is told in CQL.
+    let wanted = trial.settle > Nanos::ZERO
+        && trial.records.is_none()
+        && !target.is_stand_in()
+        && (!own.is_empty() || loaded);
     wanted.then_some(Gate { bound: trial.settle, access: &trial.access, addresses, own })
 }
 

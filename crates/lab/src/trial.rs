@@ -21,6 +21,7 @@ use crate::live::{Live, Total};
 use crate::provision::{Provisioned, TargetChoice};
 use crate::recording::{Recorded, Recording};
 use crate::repeats::{self, Done};
+use crate::requests::Records;
 use crate::ring_watch;
 use crate::scripted::Scripted;
 use crate::settle::{self, Gate};
@@ -101,6 +102,9 @@ pub struct Trial {
     pub consistency: Levels,
     /// Of the load's connections.
     pub protocol: Protocol,
+    /// Records over Aerospike's protocol are driven: the keyspace is a namespace, the table a set,
+    /// and what is said of CQL is of no account.
+    pub records: Option<Records>,
     /// Of an attempt.
     pub timeout: Nanos,
     /// Further attempts.

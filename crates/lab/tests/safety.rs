@@ -102,6 +102,7 @@ impl Rig {
             engine: drive::Engine::Epoll,
             consistency: Consistency::LocalOne.into(),
             protocol: Protocol::default(),
+            records: None,
             timeout: Nanos::from_secs(5),
             retries: 0,
             load_retries: 0,

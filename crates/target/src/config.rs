@@ -1,5 +1,6 @@
 //! How a server behaves, and why one does not serve.
 
+use crate::aerospike::Instances;
 use crate::engine::{Clock, EngineError, Storage};
 use crate::faults::Faults;
 use crate::shards::Scylla;
@@ -20,6 +21,8 @@ pub enum Protocol {
     Aerospike {
         /// Names of the namespaces that there are.
         namespaces: Vec<String>,
+        /// The servers that it is.
+        instances: Instances,
     },
 }
 

@@ -44,6 +44,8 @@ pub(crate) enum Counter {
     RecordRead,
     RecordWrite,
     RecordDelete,
+    /// Requests on records for a partition that the server has not.
+    Misrouted,
     /// Faults that operations have met on purpose.
     FaultError,
     FaultOverloaded,
@@ -55,7 +57,7 @@ pub(crate) enum Counter {
 }
 
 /// Counters and their names in `system_wideload.counters`, and in the info `statistics`.
-const NAMES: [(Counter, &str); 33] = [
+const NAMES: [(Counter, &str); 34] = [
     (Counter::Options, "requests.options"),
     (Counter::Startup, "requests.startup"),
     (Counter::Register, "requests.register"),
@@ -82,6 +84,7 @@ const NAMES: [(Counter, &str); 33] = [
     (Counter::RecordRead, "records.read"),
     (Counter::RecordWrite, "records.write"),
     (Counter::RecordDelete, "records.delete"),
+    (Counter::Misrouted, "requests.misrouted"),
     (Counter::FaultError, "faults.error"),
     (Counter::FaultOverloaded, "faults.overloaded"),
     (Counter::FaultUnavailable, "faults.unavailable"),

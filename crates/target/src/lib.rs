@@ -83,7 +83,7 @@ mod worker;
 mod write;
 mod write_compile;
 
-pub use aerospike::{RecordSession, Records, RecordsConfig};
+pub use aerospike::{Instances, RecordSession, Records, RecordsConfig};
 pub use config::{Config, Protocol, ServeError};
 pub use counters::Counters;
 pub use engine::{Clock, Engine, EngineConfig, EngineError, Storage};

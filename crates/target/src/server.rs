@@ -33,6 +33,8 @@ pub struct Server {
     config: Config,
     address: SocketAddr,
     listener: TcpListener,
+    /// Of further servers of records.
+    more: Vec<TcpListener>,
     /// Where the client's port chooses the shard.
     shard_listener: Option<TcpListener>,
     served: Served,
@@ -45,6 +47,20 @@ fn listen_for_shards(config: &Config, scylla: &mut Scylla) -> Result<TcpListener
     let listener = TcpListener::bind(address).map_err(failed)?;
     scylla.port = listener.local_addr().map_err(failed)?.port();
     Ok(listener)
+}
+
+/// Listens at the port behind that of a listener; where any was asked for, at any.
+fn listen_beside(before: &TcpListener) -> Result<TcpListener, ServeError> {
+    let unbound = SocketAddr::from(([127, 0, 0, 1], 0));
+    let before = before.local_addr();
+    let before = before.map_err(|source| ServeError::Bind { address: unbound, source })?;
+    let next = before.port().checked_add(1).unwrap_or(0);
+    let address = SocketAddr::new(before.ip(), next);
+    // The next port may be taken where nobody chose the first one.
+    let any = || TcpListener::bind(SocketAddr::new(before.ip(), 0));
+    TcpListener::bind(address)
+        .or_else(|_| any())
+        .map_err(|source| ServeError::Bind { address, source })
 }
 
 /// What is behind the sockets.
@@ -72,6 +88,7 @@ impl Server {
         let listener = TcpListener::bind(config.listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let mut scylla = config.scylla.clone();
+        let mut more = Vec::new();
         let shard_listener = scylla.as_mut().map(|scylla| listen_for_shards(&config, scylla));
         let shard_listener = shard_listener.transpose()?;
         let served = match &config.protocol {
@@ -89,24 +106,39 @@ impl Server {
                 })?;
                 Served::Tables(Arc::new(engine))
             }
-            Protocol::Aerospike { namespaces } => {
+            Protocol::Aerospike { namespaces, instances } => {
+                for _ in 1..instances.count {
+                    more.push(listen_beside(more.last().unwrap_or(&listener))?);
+                }
+                let ours = std::iter::once(&listener).chain(&more);
+                let addresses = ours.map(TcpListener::local_addr).collect::<io::Result<_>>();
                 let records = Records::new(&RecordsConfig {
                     namespaces: namespaces.clone(),
                     memory_max: config.memory_max,
                     clock: config.clock.clone(),
-                    address,
+                    addresses: addresses.map_err(failed)?,
+                    instances: instances.clone(),
                     faults: config.faults.clone(),
                 });
                 Served::Records(Arc::new(records))
             }
         };
-        Ok(Self { config, address, listener, shard_listener, served })
+        Ok(Self { config, address, listener, more, shard_listener, served })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    fn listeners(&self) -> impl Iterator<Item = &TcpListener> {
+        std::iter::once(&self.listener).chain(&self.more).chain(&self.shard_listener)
+    }
+
+    /// Where further servers of records listen.
+    pub fn more_addrs(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.more.iter().filter_map(|listener| listener.local_addr().ok())
     }
 
     /// Tells the faults that operations have met, while it serves and after that; None when there
@@ -191,7 +223,7 @@ impl Server {
         let rings = rings.collect::<io::Result<Vec<_>>>().map_err(failed)?;
         if let Some(first) = workers.first_mut() {
             first.ring.share(rings);
-            for listener in std::iter::once(&self.listener).chain(&self.shard_listener) {
+            for listener in self.listeners() {
                 let listener = listener.try_clone().map_err(failed)?;
                 first.ring.listen(listener).map_err(failed)?;
             }

@@ -45,7 +45,8 @@ impl Client {
             namespaces: vec!["test".to_owned()],
             memory_max,
             clock: Clock::Manual(Arc::clone(&now_us)),
-            address: ([127, 0, 0, 1], 3000).into(),
+            addresses: vec![([127, 0, 0, 1], 3000).into()],
+            instances: target::Instances::default(),
             faults,
         }));
         let limits = SessionLimits { frame_size_max: 1 << 20, backlog_max: 64 << 20 };
@@ -294,7 +295,8 @@ fn serve() -> Handle {
     // The suite runs these tests with each engine.
     let engine = std::env::var("WIDELOAD_TEST_ENGINE");
     let io = engine.map_or_else(|_| ring::Engine::Epoll, |engine| engine.parse().unwrap());
-    let protocol = Protocol::Aerospike { namespaces: vec!["test".to_owned()] };
+    let namespaces = vec!["test".to_owned()];
+    let protocol = Protocol::Aerospike { namespaces, instances: target::Instances::default() };
     let config = Config { io, threads: 2, protocol, ..Config::new(([127, 0, 0, 1], 0).into()) };
     Server::bind(config).unwrap().start().unwrap()
 }

@@ -21,7 +21,7 @@ fn the_python_client_finds_what_it_needs() {
     let script = python::script("aerospike_check.py");
     let namespaces = vec!["test".to_owned(), "other".to_owned()];
     let config = Config {
-        protocol: Protocol::Aerospike { namespaces },
+        protocol: Protocol::Aerospike { namespaces, instances: target::Instances::default() },
         threads: 2,
         ..Config::new("127.0.0.1:0".parse().unwrap())
     };

@@ -51,7 +51,7 @@ mod names;
 mod properties;
 mod reader;
 
-pub use binding::{BasicBinding, Binding, CqlBinding};
+pub use binding::{AerospikeBinding, BasicBinding, Binding, CqlBinding};
 pub use job::{Job, JobError};
 pub use line::{Command, Line, LineError, redacted};
 pub use measurement::{Exporter, From, Kind, Measurement};
@@ -96,6 +96,9 @@ pub struct Settings {
     pub insertion_retry_limit: u32,
     /// Mean pause before such a try, in seconds; each is drawn from 0.8 to 1.2 times it.
     pub insertion_retry_interval_s: u32,
+    /// Over records, an update keeps the fields that it does not write, and creates what is not
+    /// there (`as.update`, which is ours); None when absent.
+    pub upserts: Option<bool>,
 }
 
 /// Why there is no plan.
@@ -109,8 +112,8 @@ pub enum YcsbError {
     },
     /// No such binding here.
     #[error(
-        "binding '{name}' is not driven here; choose cassandra-cql, scylla or basic, which prints \
-         operations"
+        "binding '{name}' is not driven here; choose cassandra-cql, scylla, aerospike or \
+         basic, which prints operations"
     )]
     Binding {
         /// What was given.

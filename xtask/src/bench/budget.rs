@@ -92,7 +92,7 @@ fn instructions(
     let dir = tempfile::tempdir()?;
     let profile = dir.path().join("callgrind.out");
     let properties: Vec<String> =
-        properties(&CASES[0]).flat_map(|p| ["-p".to_owned(), p]).collect();
+        properties(target, &CASES[0]).flat_map(|p| ["-p".to_owned(), p]).collect();
     let output = Command::new("valgrind")
         .arg("--tool=callgrind")
         .arg(format!("--callgrind-out-file={}", profile.display()))

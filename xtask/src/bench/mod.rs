@@ -1,10 +1,10 @@
 //! `cargo xtask bench-op`: what one operation costs the client, beside the bare loop.
 //!
-//! Input: targets (`null`, `memory`, `cassandra`, or an address). Output: a table, and the same in
-//! `docs/BENCHMARKS.md`. wideload and the bare loop (`crates/drive/examples/bare_loop.rs`) drive
-//! the same target in turns; the ratio is the median of the pairs, because the pair decides on a
-//! machine where times drift. A peer given by its command line is measured beside them, as a whole
-//! process.
+//! Input: targets (`null`, `memory`, `aerospike`, `cassandra`, or an address). Output: a table, and
+//! the same in `docs/BENCHMARKS.md`. wideload and the bare loop
+//! (`crates/drive/examples/bare_loop.rs`, of records `bare_records.rs`) drive the same target in
+//! turns; the ratio is the median of the pairs, because the pair decides on a machine where times
+//! drift. A peer given by its command line is measured beside them, as a whole process.
 
 mod budget;
 pub mod lag;
@@ -21,7 +21,7 @@ use target::Target;
 /// What is measured.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// What is driven: null, memory, cassandra, or HOST:PORT
+    /// What is driven: null, memory, aerospike, cassandra, or HOST:PORT
     #[arg(long, value_delimiter = ',', default_value = "null,memory")]
     pub target: Vec<String>,
     /// Pairs per case
@@ -51,6 +51,8 @@ pub struct Options {
 const ROWS: [&str; 2] = ["fieldcount=5", "fieldlength=34"];
 const RECORDS: u64 = 100_000;
 const CONNECTIONS: u32 = 4;
+/// Of records: one bin of 32 bytes, as the study of ADQ has them.
+const BINS: [&str; 2] = ["fieldcount=1", "fieldlength=32"];
 
 struct Case {
     name: &'static str,
@@ -81,6 +83,7 @@ struct Run {
 struct Programs {
     wideload: PathBuf,
     bare: PathBuf,
+    bare_records: PathBuf,
 }
 
 /// Runs the benchmark.
@@ -129,8 +132,7 @@ const HEADER: &str = "\
 |---|---|---|---|---|---|---|---|---|---|";
 
 fn build(root: &Path) -> Result<Programs> {
-    for what in [&["--package", "wideload"][..], &["--package", "drive", "--example", "bare_loop"]]
-    {
+    for what in [&["--package", "wideload"][..], &["--package", "drive", "--examples"]] {
         let status = Command::new("cargo")
             .args(["build", "--release", "--quiet"])
             .args(what)
@@ -142,18 +144,30 @@ fn build(root: &Path) -> Result<Programs> {
         }
     }
     let release = root.join("target/release");
-    Ok(Programs { wideload: release.join("wideload"), bare: release.join("examples/bare_loop") })
+    Ok(Programs {
+        wideload: release.join("wideload"),
+        bare: release.join("examples/bare_loop"),
+        bare_records: release.join("examples/bare_records"),
+    })
 }
 
-fn properties(case: &Case) -> impl Iterator<Item = String> {
-    ROWS.iter().chain(case.properties).map(|p| (*p).to_owned())
+fn properties(target: &Target, case: &Case) -> impl Iterator<Item = String> {
+    let rows = if target.has_records() { &BINS } else { &ROWS };
+    rows.iter().chain(case.properties).map(|p| (*p).to_owned())
 }
 
 fn wideload(programs: &Programs, target: &Target, extra: &[String]) -> Result<Value> {
     let out = tempfile::tempdir()?;
+    let (connections, spoken) = (CONNECTIONS.to_string(), ["--protocol", "aerospike"]);
+    // Of records there are as many connections as operations in flight.
+    let words = match target.has_records() {
+        true => &[spoken[0], spoken[1], "-p", "as.update=upsert"][..],
+        false => &["--connections", &connections],
+    };
     let output = Command::new(&programs.wideload)
         .args(["run", "ycsb:a", "--json", "--warm", "0s", "--target", &target.address()])
-        .args(["--connections", &CONNECTIONS.to_string(), "--client-cpus", &target.client_cpu()])
+        .args(["--client-cpus", &target.client_cpu()])
+        .args(words)
         .args(["--records", &RECORDS.to_string(), "--timeout", "60s"])
         .arg("--out")
         .arg(out.path().join("run"))
@@ -169,7 +183,7 @@ fn wideload(programs: &Programs, target: &Target, extra: &[String]) -> Result<Va
 
 fn load(programs: &Programs, target: &Target) -> Result<()> {
     let mut extra: Vec<String> = ["--load", "--ops", "1000"].map(str::to_owned).into();
-    extra.extend(properties(&CASES[1]).flat_map(|p| ["-p".to_owned(), p]));
+    extra.extend(properties(target, &CASES[1]).flat_map(|p| ["-p".to_owned(), p]));
     wideload(programs, target, &extra).map(drop)
 }
 
@@ -184,7 +198,7 @@ fn run_wideload(
     let (threads, ops) = (threads.to_string(), ops.to_string());
     let words = ["--skip-load", "--threads", &threads, "--ops", &ops, "--engine", engine];
     let mut extra: Vec<String> = words.map(str::to_owned).into();
-    extra.extend(properties(case).flat_map(|p| ["-p".to_owned(), p]));
+    extra.extend(properties(target, case).flat_map(|p| ["-p".to_owned(), p]));
     let summary = wideload(programs, target, &extra)?;
     if summary["errors"] != 0 {
         bail!("{} operations failed: {}", summary["errors"], summary["outcomes"]);
@@ -204,10 +218,18 @@ fn run_bare(
     threads: u32,
     ops: u64,
 ) -> Result<Run> {
-    let output = Command::new(&programs.bare)
-        .args([target.address(), target.client_cpu(), CONNECTIONS.to_string()])
+    let place = [target.address(), target.client_cpu()];
+    let mut bare = match target.has_records() {
+        true => Command::new(&programs.bare_records),
+        false => Command::new(&programs.bare),
+    };
+    bare.args(place);
+    if !target.has_records() {
+        bare.arg(CONNECTIONS.to_string());
+    }
+    let output = bare
         .args([threads.to_string(), ops.to_string(), RECORDS.to_string()])
-        .args(properties(case))
+        .args(properties(target, case))
         .stdin(Stdio::null())
         .output()
         .context("cannot run the bare loop")?;

@@ -13,24 +13,31 @@ pub(super) struct Target {
     label: String,
     address: String,
     client_cpu: u32,
+    has_records: bool,
     child: Option<Child>,
     /// wideload, to take a deployment down with.
     deployed: Option<PathBuf>,
 }
 
 impl Target {
-    /// `null` and `memory` are reference targets on the first cpu; `cassandra` is put up on all
-    /// cpus; anything else is an address.
+    /// `null`, `memory` and `aerospike` are reference targets on the first cpu; `cassandra`
+    /// is put up on all cpus; anything else is an address.
     pub(super) fn start(wideload: &Path, name: &str) -> Result<Self> {
         let last = std::thread::available_parallelism()?.get() as u32 - 1;
         let target = |label: &str, address: String, child, deployed| {
-            Ok(Self { label: label.to_owned(), address, client_cpu: last, child, deployed })
+            let (label, has_records) = (label.to_owned(), name == "aerospike");
+            Ok(Self { label, address, client_cpu: last, has_records, child, deployed })
         };
         match name {
             "null" | "memory" => {
                 let (child, address) = serve(wideload, name)?;
                 let label = format!("Reference target, storage {name}, on cpu 0");
                 target(&label, address, Some(child), None)
+            }
+            "aerospike" => {
+                let (child, address) = serve_with(wideload, &["--protocol", "aerospike"])?;
+                let label = "Reference target, Aerospike's protocol, on cpu 0";
+                target(label, address, Some(child), None)
             }
             "cassandra" => {
                 let status = Command::new(wideload)
@@ -49,6 +56,11 @@ impl Target {
 
     pub(super) fn label(&self) -> &str {
         &self.label
+    }
+
+    /// Whether it has records: each connection takes one request at a time.
+    pub(super) fn has_records(&self) -> bool {
+        self.has_records
     }
 
     pub(super) fn address(&self) -> String {
@@ -89,8 +101,13 @@ impl Drop for Target {
 
 /// Starts the reference target and reads where it listens.
 fn serve(wideload: &Path, storage: &str) -> Result<(Child, String)> {
+    serve_with(wideload, &["--storage", storage])
+}
+
+fn serve_with(wideload: &Path, words: &[&str]) -> Result<(Child, String)> {
     let mut child = Command::new(wideload)
-        .args(["serve", "--listen", "127.0.0.1:0", "--storage", storage, "--cpus", "0"])
+        .args(["serve", "--listen", "127.0.0.1:0", "--cpus", "0"])
+        .args(words)
         .stdout(Stdio::piped())
         .stdin(Stdio::null())
         .spawn()

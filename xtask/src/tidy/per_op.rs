@@ -11,9 +11,9 @@ use super::rust::RustFile;
 type Exception = (&'static str, &'static [&'static str], &'static str);
 
 const EXCEPTIONS: &[Exception] = &[
-    ("crates/drive/src/connection.rs", &["Box<"], "how it frames, made when it begins"),
     ("crates/drive/src/control.rs", &[], "the control connection, before and after a run"),
     ("crates/drive/src/cql.rs", &["format!"], "CQL texts, made when statements are prepared"),
+    ("crates/drive/src/cql_link.rs", &["Box<"], "how it frames, made when it begins"),
     ("crates/drive/src/exchange.rs", &["Box<", "Box::new"], "records, moved once per interval"),
     ("crates/drive/src/framed.rs", &["Box<", "Box::new"], "made when a connection begins"),
     ("crates/drive/src/handshake.rs", &["format!"], "before a connection takes operations"),

@@ -4,8 +4,9 @@
 #![allow(dead_code)] // each test program uses its part
 
 use drive::{
-    Access, Amount, Arrivals, Control, Drive, Driven, Encoder, Interval, Load, Observer, Roster,
-    TableName, Wait, Witness, create_keyspace, create_table, statement_texts,
+    Access, Amount, Arrivals, Control, Drive, Driven, Encoder, Encoding, Interval, Load, Observer,
+    RecordEncoder, RecordPlace, Roster, TableName, Wait, Witness, Writes, create_keyspace,
+    create_table, statement_texts,
 };
 use record::hlog::Intervals;
 use std::io;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use target::{Config, Handle, Server, Storage};
 use units::{CpuId, Nanos};
+use wire::aerospike::RecordExists;
 use wire::cql::{Compression, Consistency, Protocol};
 use workload::Plan;
 use workload::ycsb::{self, Properties};
@@ -23,6 +25,24 @@ pub(crate) const SECOND: Nanos = Nanos::from_secs(1);
 pub(crate) fn serve(storage: Storage) -> Handle {
     let listen = "127.0.0.1:0".parse().unwrap();
     Server::bind(Config { storage, ..Config::new(listen) }).unwrap().start().unwrap()
+}
+
+/// One that serves records of a namespace `test`, as `config` is changed.
+pub(crate) fn serve_records(change: impl FnOnce(&mut Config)) -> Handle {
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let namespaces = vec!["test".to_owned()];
+    let instances = target::Instances::default();
+    let protocol = target::Protocol::Aerospike { namespaces, instances };
+    let mut config = Config { protocol, ..Config::new(listen) };
+    change(&mut config);
+    Server::bind(config).unwrap().start().unwrap()
+}
+
+/// A plan's messages on records there; updates as `update` says.
+pub(crate) fn records(plan: &Arc<Plan>, update: RecordExists) -> Arc<RecordEncoder> {
+    let place = RecordPlace { namespace: "test".to_owned(), set: "usertable".to_owned() };
+    let writes = Writes { insert: RecordExists::CreateOnly, update, server_timeout_ms: 0 };
+    Arc::new(RecordEncoder::new(plan.clone(), place, writes).unwrap())
 }
 
 pub(crate) fn table() -> TableName {
@@ -100,14 +120,12 @@ pub(crate) fn open(rate: &str, amount: Amount, in_flight_max: usize) -> Load {
     Load { arrivals, amount, warm: Nanos::ZERO, limit: None }
 }
 
-pub(crate) fn drive(
-    address: SocketAddr,
-    encoder: &Arc<Encoder>,
-    workers: usize,
-    load: Load,
-) -> Drive {
+pub(crate) fn drive<E>(address: SocketAddr, encoder: &Arc<E>, workers: usize, load: Load) -> Drive
+where
+    Encoding: From<Arc<E>>,
+{
     Drive {
-        encoder: encoder.clone(),
+        encoder: encoder.clone().into(),
         load_keys: matches!(load.amount, Amount::EveryKey),
         load,
         databases: vec![Arc::new(Roster::new(vec![address], None))],
@@ -154,7 +172,10 @@ pub(crate) fn run<W: Witness + 'static>(
 }
 
 /// Loads the plan's keys with so many workers.
-pub(crate) fn load(address: SocketAddr, encoder: &Arc<Encoder>, workers: usize) -> Driven {
+pub(crate) fn load<E>(address: SocketAddr, encoder: &Arc<E>, workers: usize) -> Driven
+where
+    Encoding: From<Arc<E>>,
+{
     let drive = drive(address, encoder, workers, Load::every_key(32));
     run(&drive, vec![drive::Unwitnessed; workers]).0
 }

@@ -48,7 +48,7 @@ impl Sources for Reachable {
         let said = |error: &dyn std::fmt::Display| error.to_string();
         let stop = Arc::new(AtomicBool::new(false));
         let named = addresses(hosts, mode.port).map_err(|e| said(&e))?;
-        let found = provision::running(&named, &stop).map_err(|e| said(&e))?;
+        let found = provision::running(&named, false, &stop).map_err(|e| said(&e))?;
         let config = Config {
             hosts: found.addresses,
             credentials: mode.credentials.clone(),

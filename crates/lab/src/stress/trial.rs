@@ -91,6 +91,7 @@ impl Client {
             engine: Engine::Epoll,
             wait: if shared { Wait::Sleep } else { Wait::Spin },
             protocol,
+            records: None,
             // The grammar lets no other word pass.
             consistency: settings.consistency.parse().unwrap_or(Consistency::LocalOne).into(),
             timeout: Nanos::from_millis(settings.mode.timeout_ms),
@@ -126,7 +127,7 @@ impl Client {
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LabError> {
         let TargetChoice::Running { hosts } = &trial.target else { return Ok(()) };
-        let provisioned = provision::running(hosts, stop)?;
+        let provisioned = provision::running(hosts, false, stop)?;
         let timeout = trial.timeout.max(data::CONTROL_TIMEOUT_MIN);
         let config = data::config(trial, &provisioned.addresses, timeout);
         let admin = Admin::connect_unless(&config, stop)?;

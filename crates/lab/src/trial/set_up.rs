@@ -9,10 +9,12 @@ use crate::jvm;
 use crate::local_target::LocalTarget;
 use crate::places;
 use crate::provision::{self, DataDir, Provisioned, Storage, TargetChoice};
+use crate::records::{self, Tended};
+use crate::requests;
 use crate::ring_watch::RingWatch;
 use crate::stand_in::{self, StandIn};
 use crate::watchdog::Watchdog;
-use drive::{Drive, Encoder, Load, PreparedId, Roster};
+use drive::{Drive, Encoding, Load, PreparedId, Roster};
 use machine::Machine;
 use record::run_dir::write_failed;
 use record::summary::Target;
@@ -29,7 +31,7 @@ pub(crate) struct Ready {
     pub(super) databases: Vec<Arc<Roster>>,
     pub(super) watch: Option<RingWatch>,
     pub(super) target: Target,
-    pub(super) encoder: Arc<Encoder>,
+    pub(super) encoder: Encoding,
     pub(super) ids: Vec<PreparedId>,
     pub(super) filling: Option<Filling>,
     pub(super) local: LocalTarget,
@@ -94,7 +96,9 @@ impl Running<'_> {
                     storage.name()
                 ));
                 let places = &self.trial.places;
-                provision::reference(*storage, *serial, places, &trial_dir.raw()?, self.stop)
+                let namespace = self.trial.records.map(|_| self.trial.table.keyspace.as_str());
+                let raw = trial_dir.raw()?;
+                provision::reference(*storage, *serial, namespace, places, &raw, self.stop)
             }
             TargetChoice::Cassandra { options, data_dir } => {
                 let (places, data_dir) = (&self.trial.places, data_dir.as_deref());
@@ -106,34 +110,61 @@ impl Running<'_> {
                 };
                 provision::cassandra(options, data, places, &trial_dir.raw()?, said, self.stop)
             }
-            TargetChoice::Running { hosts } => provision::running(hosts, self.stop),
+            TargetChoice::Running { hosts } => {
+                provision::running(hosts, self.trial.records.is_some(), self.stop)
+            }
         }
+    }
+
+    /// The table or set that is driven.
+    fn rows_name(&self) -> String {
+        match self.trial.records {
+            Some(_) => records::set_name(self.trial),
+            None => self.trial.table.quoted(),
+        }
+    }
+
+    /// What the target is; `version` is that which its hosts tell.
+    fn kind(
+        &self,
+        addresses: &[SocketAddr],
+        version: &mut Option<String>,
+        tended: Option<&mut Tended>,
+    ) -> Result<StandIn, LabError> {
+        let trial = self.trial;
+        Ok(match (&trial.target, tended) {
+            (TargetChoice::Reference { storage: Storage::Memory, .. }, _) => {
+                StandIn::faultless(Target::REFERENCE)
+            }
+            (TargetChoice::Reference { storage: Storage::Null, .. }, _) => {
+                StandIn::faultless(Target::NULL_MOCK)
+            }
+            (TargetChoice::Cassandra { .. }, _) => StandIn::faultless("cassandra"),
+            (TargetChoice::Running { .. }, Some(tended)) => {
+                let (kind, build, faults) = records::kind(&mut tended.cluster);
+                *version = Some(build);
+                StandIn { kind, faults }
+            }
+            (TargetChoice::Running { .. }, None) => {
+                let (release, access) = (version.as_deref(), &trial.access);
+                stand_in::ask(addresses[0], release, trial.timeout, access, self.stop)?
+            }
+        })
     }
 
     fn prepare(&mut self, provisioned: &Provisioned) -> Result<Ready, LabError> {
         let trial = self.trial;
-        self.live.stage(&format!("preparing {}", trial.table.quoted()));
+        self.live.stage(&format!("preparing {}", self.rows_name()));
         let prepared = data::prepare(trial, provisioned, self.live, self.stop)?;
-        let Prepared { ids, filling, version, addresses, ring, shards, watched, mut caveats } =
-            prepared;
-        let (protocol, plan) = (trial.protocol, trial.plan.clone());
-        let encoder = Encoder::speaking(protocol, plan, &trial.table, &ids, trial.consistency);
-        let encoder = Arc::new(encoder);
-        let stand_in = match &trial.target {
-            TargetChoice::Reference { storage: Storage::Memory, .. } => {
-                StandIn::faultless(Target::REFERENCE)
-            }
-            TargetChoice::Reference { storage: Storage::Null, .. } => {
-                StandIn::faultless(Target::NULL_MOCK)
-            }
-            TargetChoice::Cassandra { .. } => StandIn::faultless("cassandra"),
-            TargetChoice::Running { .. } => {
-                let (release, access) = (version.as_deref(), &trial.access);
-                stand_in::ask(addresses[0], release, trial.timeout, access, self.stop)?
-            }
-        };
+        let Prepared { ids, filling, mut version, addresses, ring, shards, .. } = prepared;
+        let Prepared { watched, mut tended, mut caveats, .. } = prepared;
+        let encoder = requests::of_run(trial, trial.plan.clone(), &ids)?;
+        let stand_in = self.kind(&addresses, &mut version, tended.as_mut())?;
         let version = version.or_else(|| provisioned.version.clone());
-        let spoken = Some(protocol.version());
+        let spoken = match trial.records {
+            Some(_) => Some(wire::aerospike::VERSION),
+            None => Some(trial.protocol.version()),
+        };
         let target = Target { kind: stand_in.kind.to_owned(), version, protocol: spoken };
         caveats.extend(stand_in.caveat());
         let listed: Vec<_> = addresses.iter().map(ToString::to_string).collect();
@@ -147,7 +178,8 @@ impl Running<'_> {
             "kind": target.kind,
             "version": target.version,
             "protocol": target.protocol,
-            "compression": protocol.compression().name(),
+            "spoken": if trial.records.is_some() { "aerospike" } else { "cql" },
+            "compression": trial.protocol.compression().name(),
             "tls": trial.access.tls.is_some(),
             "addresses": listed,
             "cpus": (!local.cpus.is_empty()).then(|| local.cpus.to_string()),
@@ -160,14 +192,21 @@ impl Running<'_> {
         let databases: Vec<_> = match trial.databases() {
             1 => {
                 let roster = Roster::new(addresses, ring);
-                vec![Arc::new(match shards {
-                    Some(shards) => roster.sharded(shards),
-                    None => roster,
+                vec![Arc::new(match (shards, &tended) {
+                    (Some(shards), _) => roster.sharded(shards),
+                    (None, Some(tended)) => roster.partitioned(tended.masters.clone()),
+                    (None, None) => roster,
                 })]
             }
             _ => addresses.iter().map(|&one| Arc::new(Roster::new(vec![one], None))).collect(),
         };
-        let watch = watched.map(|watched| RingWatch::start(watched, databases[0].clone()));
+        let cpus = trial.client_cpus.clone();
+        let hosts = databases[0].clone();
+        let watch = match (watched, tended) {
+            (Some(watched), _) => Some(RingWatch::start(watched, hosts)),
+            (None, Some(tended)) => Some(RingWatch::tend(tended, hosts, cpus)),
+            (None, None) => None,
+        };
         let watch = watch.transpose().map_err(LabError::Thread)?;
         Ok(Ready { databases, watch, target, encoder, ids, filling, local, machine, caveats })
     }
@@ -230,7 +269,8 @@ impl Running<'_> {
             first_failure_ends: false,
             ..self.drive_of(ready)
         };
-        self.live.stage(&format!("loading {} rows into {}", filling.rows(), trial.table.quoted()));
+        let into = self.rows_name();
+        self.live.stage(&format!("loading {} rows into {into}", filling.rows()));
         filling.pour(&Pour { trial, ids: &ready.ids, drive, workers }, self.live, halt)
     }
 }

@@ -1,9 +1,10 @@
 //! Aerospike's protocol over records in memory.
 //!
-//! Clients see one server of version 7.2 that has all partitions of its namespaces. Values are
-//! kept as they came. How it differs from Aerospike:
-//! - One server, one copy of everything, in memory: consistency and commit levels make no
-//!   difference.
+//! Clients see a server of version 7.2 that has all partitions of its namespaces, or several that
+//! have a part of them each (see [`Instances`]). Values are kept as they came. How it differs from
+//! Aerospike:
+//! - One copy of everything, in memory: consistency and commit levels make no difference. Several
+//!   servers share it, and none passes a request on to another.
 //! - Sets tell keys apart and are not known otherwise; a key that is sent along is not kept, since
 //!   nothing here lists records.
 //! - All records of a batch are carried out, whatever becomes of the others.
@@ -20,9 +21,11 @@
 
 mod bins;
 mod info;
+mod members;
 mod operate;
 mod records;
 mod session;
 
+pub use members::Instances;
 pub use records::{Records, RecordsConfig};
 pub use session::RecordSession;

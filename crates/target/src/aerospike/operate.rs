@@ -18,12 +18,13 @@ pub(super) struct Existing {
     /// Of the record before; 0 when there was none.
     pub(super) generation: u16,
     void_time_s: u32,
+    set: u16,
     bins: Bins,
 }
 
 impl Existing {
-    /// Of a record that may be there.
-    pub(super) fn of(record: Option<&Record>, message: &Message<'_>) -> Self {
+    /// Of a record that may be there, in this set.
+    pub(super) fn of(record: Option<&Record>, set: u16, message: &Message<'_>) -> Self {
         let replaces = message.header.info3 & REPLACES != 0;
         let bins = record.filter(|_| !replaces).map_or_else(Bins::default, |record| Bins {
             count: record.count,
@@ -31,7 +32,7 @@ impl Existing {
         });
         let (generation, void_time_s) =
             record.map_or((0, 0), |record| (record.generation, record.void_time_s));
-        Self { generation, void_time_s, bins }
+        Self { generation, void_time_s, set, bins }
     }
 }
 
@@ -115,7 +116,7 @@ pub(super) fn write(
     out: &mut Vec<u8>,
 ) -> Result<(Option<Record>, u16), ResultCode> {
     let header = &message.header;
-    let Existing { generation, void_time_s, mut bins } = existing;
+    let Existing { generation, void_time_s, set, mut bins } = existing;
     let void_time_s = void_time(Expiry::of(header.ttl_s), void_time_s, now_s)?;
     let replaces = header.info3 & REPLACES != 0;
     let all = header.info2 & info2::RESPOND_ALL != 0;
@@ -138,7 +139,7 @@ pub(super) fn write(
     }
     let generation = generation.checked_add(1).unwrap_or(1);
     let ops = bins.ops.into_boxed_slice();
-    let record = Record { generation, void_time_s, count: bins.count, ops };
+    let record = Record { generation, void_time_s, set, count: bins.count, ops };
     Ok(((record.count > 0).then_some(record), count))
 }
 

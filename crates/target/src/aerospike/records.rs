@@ -1,5 +1,6 @@
 //! Records of all namespaces, and what is asked of one: bytes of a message in, an answer out.
 
+use super::members::{Instances, Members};
 use super::operate::{self, Existing};
 use crate::counters::{Counter, CounterBlocks, Counters};
 use crate::engine::Clock;
@@ -9,7 +10,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use units::{Bytes, Nanos};
 use wire::aerospike::{
     BIN_NAME_MAX, Digest, FieldKind, Message, OpKind, ResultCode, info1, info2, info3,
@@ -33,8 +34,10 @@ pub struct RecordsConfig {
     pub memory_max: Bytes,
     /// Where the time comes from.
     pub clock: Clock,
-    /// Where the server listens.
-    pub address: SocketAddr,
+    /// Where the servers listen, one at least.
+    pub addresses: Vec<SocketAddr>,
+    /// What becomes of them.
+    pub instances: Instances,
     /// What goes wrong on purpose.
     pub faults: Faults,
 }
@@ -46,6 +49,8 @@ pub(super) struct Record {
     pub(super) generation: u16,
     /// When it ends, seconds since 2010; 0 for never.
     pub(super) void_time_s: u32,
+    /// Index of its set among those of the namespace.
+    pub(super) set: u16,
     pub(super) count: u16,
     /// See [`super::bins`].
     pub(super) ops: Box<[u8]>,
@@ -68,7 +73,12 @@ type Shard = HashMap<Digest, Record, BuildHasherDefault<IdHasher>>;
 pub(super) struct Namespace {
     pub(super) name: String,
     shards: Vec<Mutex<Shard>>,
+    /// By name, in order of their first records: how many there are.
+    sets: RwLock<Vec<(String, AtomicU64)>>,
 }
+
+/// Sets of a namespace; records of more are counted with the last one.
+const SETS_MAX: usize = 1023;
 
 impl Namespace {
     fn shard(&self, digest: &Digest) -> MutexGuard<'_, Shard> {
@@ -81,6 +91,37 @@ impl Namespace {
     pub(super) fn records(&self) -> usize {
         let size = |s: &Mutex<Shard>| s.lock().unwrap_or_else(PoisonError::into_inner).len();
         self.shards.iter().map(size).sum()
+    }
+
+    /// Its sets, and how many records each has.
+    pub(super) fn sets(&self) -> Vec<(String, u64)> {
+        let sets = self.sets.read().unwrap_or_else(PoisonError::into_inner);
+        sets.iter().map(|(name, count)| (name.clone(), count.load(Ordering::Relaxed))).collect()
+    }
+
+    /// The index of a set, which is made where it is missing.
+    fn set_of(&self, message: &Message<'_>) -> u16 {
+        let name = message.fields().find(|field| field.kind == FieldKind::SET);
+        let name = name.and_then(|field| field.text().ok()).unwrap_or_default();
+        let known = |sets: &[(String, AtomicU64)]| sets.iter().position(|(set, _)| set == name);
+        if let Some(index) = known(&self.sets.read().unwrap_or_else(PoisonError::into_inner)) {
+            return index as u16;
+        }
+        let mut sets = self.sets.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = known(&sets) {
+            return index as u16;
+        }
+        if sets.len() < SETS_MAX {
+            sets.push((name.to_owned(), AtomicU64::new(0)));
+        }
+        (sets.len() - 1) as u16
+    }
+
+    fn count(&self, set: u16, then: impl FnOnce(&AtomicU64)) {
+        let sets = self.sets.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, count)) = sets.get(usize::from(set)) {
+            then(count);
+        }
     }
 }
 
@@ -99,7 +140,7 @@ pub struct Records {
     pub(super) namespaces: Vec<Namespace>,
     pub(super) memory_max: Bytes,
     clock: Clock,
-    pub(super) address: SocketAddr,
+    pub(super) members: Members,
     used_bytes: AtomicU64,
     /// When records that have ended were last looked for everywhere, seconds since 2010.
     swept_s: AtomicI64,
@@ -120,13 +161,14 @@ impl Records {
         let namespace = |name: &String| Namespace {
             name: name.clone(),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            sets: RwLock::default(),
         };
         let faults = config.faults.are_any().then(|| config.faults.clone());
         Self {
             namespaces: config.namespaces.iter().map(namespace).collect(),
             memory_max: config.memory_max,
             clock: config.clock.clone(),
-            address: config.address,
+            members: Members::new(config.addresses.clone(), config.instances.clone()),
             used_bytes: AtomicU64::new(0),
             swept_s: AtomicI64::new(0),
             counters: CounterBlocks::default(),
@@ -185,11 +227,15 @@ impl Records {
     pub(super) fn carry_out(
         &self,
         message: &Message<'_>,
-        digest: Option<&Digest>,
+        (member, digest): (usize, Option<&Digest>),
         counters: &Counters,
         out: &mut Vec<u8>,
     ) -> Result<Outcome, ResultCode> {
         let place = self.place(message, digest)?;
+        if !self.members.holds(member, &place.digest) {
+            counters.add(Counter::Misrouted, 1);
+            return Err(ResultCode::UNAVAILABLE);
+        }
         let (writes, deletes) =
             (message.header.info2 & info2::WRITE != 0, message.header.info2 & info2::DELETE != 0);
         if !writes {
@@ -221,7 +267,7 @@ impl Records {
             return Err(ResultCode::UNSUPPORTED);
         }
         let mut shard = place.namespace.shard(&place.digest);
-        self.forget_if_over(&mut shard, &place.digest, self.now_s());
+        self.forget_if_over(place, &mut shard, self.now_s());
         let record = shard.get(&place.digest).ok_or(ResultCode::NOT_FOUND)?;
         let count = operate::read(record, message, out)?;
         Ok(Outcome { generation: record.generation, void_time_s: record.void_time_s, count })
@@ -229,10 +275,10 @@ impl Records {
 
     fn delete(&self, place: &Place<'_>, message: &Message<'_>) -> Result<Outcome, ResultCode> {
         let mut shard = place.namespace.shard(&place.digest);
-        self.forget_if_over(&mut shard, &place.digest, self.now_s());
+        self.forget_if_over(place, &mut shard, self.now_s());
         let record = shard.get(&place.digest).ok_or(ResultCode::NOT_FOUND)?;
         check_generation(message, record.generation)?;
-        self.remove(&mut shard, &place.digest);
+        self.remove(place, &mut shard);
         Ok(Outcome::default())
     }
 
@@ -246,35 +292,48 @@ impl Records {
         let now_s = self.now_s();
         self.check_memory(now_s)?;
         let mut shard = place.namespace.shard(&place.digest);
-        self.forget_if_over(&mut shard, &place.digest, now_s);
+        self.forget_if_over(place, &mut shard, now_s);
         let existing = shard.get(&place.digest);
         check_existence(message, existing.is_some())?;
         check_generation(message, existing.map_or(0, |record| record.generation))?;
-        let existing = Existing::of(existing, message);
+        let set = existing.map_or_else(|| place.namespace.set_of(message), |record| record.set);
+        let existing = Existing::of(existing, set, message);
         let generation = existing.generation;
         let (record, count) = operate::write(existing, message, now_s, out)?;
         let Some(record) = record else {
             // No bin is left: there is no such record any more.
-            self.remove(&mut shard, &place.digest);
+            self.remove(place, &mut shard);
             return Ok(Outcome { generation, void_time_s: 0, count });
         };
         let (generation, void_time_s) = (record.generation, record.void_time_s);
         self.used_bytes.fetch_add(record.size_bytes(), Ordering::Relaxed);
-        if let Some(before) = shard.insert(place.digest, record) {
-            self.used_bytes.fetch_sub(before.size_bytes(), Ordering::Relaxed);
+        match shard.insert(place.digest, record) {
+            Some(before) => {
+                self.used_bytes.fetch_sub(before.size_bytes(), Ordering::Relaxed);
+            }
+            None => place.namespace.count(set, |count| {
+                count.fetch_add(1, Ordering::Relaxed);
+            }),
         }
         Ok(Outcome { generation, void_time_s, count })
     }
 
-    fn remove(&self, shard: &mut Shard, digest: &Digest) {
-        if let Some(record) = shard.remove(digest) {
-            self.used_bytes.fetch_sub(record.size_bytes(), Ordering::Relaxed);
+    fn remove(&self, place: &Place<'_>, shard: &mut Shard) {
+        if let Some(record) = shard.remove(&place.digest) {
+            self.is_gone(place.namespace, &record);
         }
     }
 
-    fn forget_if_over(&self, shard: &mut Shard, digest: &Digest, now_s: u32) {
-        if shard.get(digest).is_some_and(|record| record.is_over(now_s)) {
-            self.remove(shard, digest);
+    fn is_gone(&self, namespace: &Namespace, record: &Record) {
+        self.used_bytes.fetch_sub(record.size_bytes(), Ordering::Relaxed);
+        namespace.count(record.set, |count| {
+            count.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+
+    fn forget_if_over(&self, place: &Place<'_>, shard: &mut Shard, now_s: u32) {
+        if shard.get(&place.digest).is_some_and(|record| record.is_over(now_s)) {
+            self.remove(place, shard);
         }
     }
 
@@ -291,15 +350,17 @@ impl Records {
 
     /// Forgets all records that have ended.
     fn sweep(&self, now_s: u32) {
-        for shard in self.namespaces.iter().flat_map(|namespace| &namespace.shards) {
-            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            shard.retain(|_, record| {
-                let is_over = record.is_over(now_s);
-                if is_over {
-                    self.used_bytes.fetch_sub(record.size_bytes(), Ordering::Relaxed);
-                }
-                !is_over
-            });
+        for namespace in &self.namespaces {
+            for shard in &namespace.shards {
+                let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+                shard.retain(|_, record| {
+                    let is_over = record.is_over(now_s);
+                    if is_over {
+                        self.is_gone(namespace, record);
+                    }
+                    !is_over
+                });
+            }
         }
     }
 }

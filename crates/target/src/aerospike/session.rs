@@ -22,13 +22,13 @@ use wire::aerospike::{
 const BATCH_PART: usize = 1 << 20;
 /// Bytes that an answer to a batch may take; it ends with an error there.
 const BATCH_MAX: usize = 128 << 20;
-/// The result code of a server that lacks others.
-const UNAVAILABLE: ResultCode = ResultCode(11);
 
 /// A connection's state.
 #[derive(Debug)]
 pub struct RecordSession {
     records: Arc<Records>,
+    /// The server that it is of.
+    member: usize,
     counters: Arc<Counters>,
     limits: SessionLimits,
     /// None when nothing goes wrong on purpose.
@@ -44,7 +44,7 @@ fn code(fault: Fault) -> Option<ResultCode> {
     match fault {
         Fault::Error => Some(ResultCode::SERVER_ERROR),
         Fault::Overloaded => Some(ResultCode::DEVICE_OVERLOAD),
-        Fault::Unavailable => Some(UNAVAILABLE),
+        Fault::Unavailable => Some(ResultCode::UNAVAILABLE),
         Fault::ReadTimeout | Fault::WriteTimeout => Some(ResultCode::TIMEOUT),
         Fault::Drop | Fault::Late(_) => None,
     }
@@ -55,14 +55,19 @@ impl RecordSession {
     #[must_use]
     pub fn new(records: Arc<Records>, limits: SessionLimits) -> Self {
         let counters = records.counters.block();
-        Self::counted(records, counters, limits)
+        Self::counted(records, 0, counters, limits)
     }
 
     /// A new connection; `counters` is its thread's block.
-    fn counted(records: Arc<Records>, counters: Arc<Counters>, limits: SessionLimits) -> Self {
+    fn counted(
+        records: Arc<Records>,
+        member: usize,
+        counters: Arc<Counters>,
+        limits: SessionLimits,
+    ) -> Self {
         counters.add(Counter::Connections, 1);
         let fates = records.faults.as_ref().map(|plan| Box::new(Fates::new(plan)));
-        Self { records, counters, limits, fates, inflated: Vec::new(), plain: Vec::new() }
+        Self { records, member, counters, limits, fates, inflated: Vec::new(), plain: Vec::new() }
     }
 
     /// Answers the whole requests at the start of `received`, at most `requests_max` of them, into
@@ -103,6 +108,9 @@ impl RecordSession {
 
     /// Answers one body; whether the connection lives on.
     fn answer(&mut self, kind: ProtoKind, body: &[u8], out: &mut Vec<u8>) -> After {
+        if self.records.members.is_away(self.member) {
+            return After::Close;
+        }
         match kind {
             ProtoKind::Info => self.answer_info(body, out),
             ProtoKind::Admin => {
@@ -138,7 +146,7 @@ impl RecordSession {
         let Ok(names) = info_text::names(body) else { return After::Close };
         let start = begin(out);
         for name in names {
-            info_text::put_line(out, name, &info::value(&self.records, name));
+            info_text::put_line(out, name, &info::value(&self.records, self.member, name));
             // Names may be asked for again and again.
             if out.len() - start > self.limits.frame_size_max {
                 return After::Close;
@@ -207,7 +215,7 @@ impl RecordSession {
     ) {
         let start = out.len();
         out.extend_from_slice(&[0; MESSAGE_HEADER_SIZE]);
-        let done = self.records.carry_out(message, digest, &self.counters, out);
+        let done = self.records.carry_out(message, (self.member, digest), &self.counters, out);
         let (result, outcome) = match done {
             Ok(outcome) => (ResultCode::OK, outcome),
             Err(result) => {
@@ -316,9 +324,10 @@ impl Service for Records {
         counters: &Arc<Counters>,
         limits: SessionLimits,
         _: SocketAddr,
-        _: u16,
+        port: u16,
     ) -> RecordSession {
-        RecordSession::counted(Arc::clone(self), Arc::clone(counters), limits)
+        let member = self.members.at(port);
+        RecordSession::counted(Arc::clone(self), member, Arc::clone(counters), limits)
     }
 
     fn counters(&self) -> Arc<Counters> {
@@ -335,6 +344,10 @@ impl Service for Records {
 
     fn disk(&self) -> Option<&Disk> {
         None
+    }
+
+    fn after_a_turn(&self) {
+        self.members.tick();
     }
 
     fn events(&self) -> Option<&EventLog> {

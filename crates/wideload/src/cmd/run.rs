@@ -4,6 +4,7 @@ mod args;
 mod forewarn;
 mod password;
 mod recorded;
+mod records;
 mod resolve;
 
 pub(crate) use args::{Args, WarmUp};

@@ -6,9 +6,12 @@ use anyhow::anyhow;
 use drive::{Engine, tls};
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use target::{Config, Delay, Faults, LsmOptions, Protocol, Scylla, Server, Share, Stall, Storage};
+use target::{
+    Config, Delay, Faults, Instances, LsmOptions, Protocol, Scylla, Server, Share, Stall, Storage,
+};
 use units::{Bytes, Count, CpuSet, Nanos};
 use wire::shards::Sharding;
 
@@ -99,9 +102,53 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_client_ca: Option<PathBuf>,
     #[command(flatten)]
+    records: Servers,
+    #[command(flatten)]
     like: Like,
     #[command(flatten)]
     wrong: Wrong,
+}
+
+/// Several servers of Aerospike's protocol.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Aerospike")]
+struct Servers {
+    /// Be so many servers, at ports one behind the other, each of which has a part of the
+    /// partitions; requests that came to another one than their partition's are refused and
+    /// counted (requests.misrouted in the info `statistics`)
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u8).range(1..=64)
+    )]
+    instances: u8,
+    /// Move an eighth of the partitions to the next server, once in so long
+    #[arg(long, value_name = "TIME", value_parser = super::times::tablet_move)]
+    move_partitions: Option<Nanos>,
+    /// Let the last server be away from and until these times behind the start, like 5s..8s
+    #[arg(long, value_name = "FROM..TO", value_parser = span)]
+    away: Option<Range<Nanos>>,
+}
+
+impl Servers {
+    fn instances(&self) -> Result<Instances, Exit> {
+        let Self { instances: count, move_partitions: move_every, away } = self.clone();
+        if count == 1 && (move_every.is_some() || away.is_some()) {
+            return Err(Exit::usage(anyhow!(
+                "--move-partitions and --away need several servers: add --instances 3"
+            )));
+        }
+        Ok(Instances { count, move_every, away })
+    }
+}
+
+/// `FROM..TO`.
+fn span(text: &str) -> Result<Range<Nanos>, String> {
+    let time = |text: &str| text.parse::<Nanos>().map_err(|error| error.to_string());
+    let (from, to) = text.split_once("..").ok_or("give FROM..TO, like 5s..8s")?;
+    let span = time(from)?..time(to)?;
+    if span.is_empty() { Err("give a time behind the first one".to_owned()) } else { Ok(span) }
 }
 
 /// What it has of a ScyllaDB host.
@@ -271,6 +318,11 @@ fn protocol(args: &Args) -> Result<Protocol, Exit> {
                 "--namespace is of use with --protocol aerospike only"
             )));
         }
+        if args.records.instances()? != Instances::default() {
+            return Err(Exit::usage(anyhow!(
+                "--instances is of use with --protocol aerospike only"
+            )));
+        }
         return Ok(Protocol::Cql);
     }
     if args.storage != StorageKind::Memory {
@@ -292,7 +344,7 @@ fn protocol(args: &Args) -> Result<Protocol, Exit> {
         true => vec!["test".to_owned()],
         false => args.namespace.clone(),
     };
-    Ok(Protocol::Aerospike { namespaces })
+    Ok(Protocol::Aerospike { namespaces, instances: args.records.instances()? })
 }
 
 /// As servers take them: they stand in texts between colons and semicolons.
@@ -353,6 +405,9 @@ fn announce(args: &Args, faults: &Faults, server: &Server) {
             out,
             "a mock: each operation holds one lock for {serial}, so it does {ops_s:.0} op/s at most"
         );
+    }
+    for address in server.more_addrs() {
+        let _ = writeln!(out, "another server of it on {address}");
     }
     if let Some(port) = server.shard_aware_port() {
         let shards = args.like.shards;

@@ -7,12 +7,15 @@ use crate::exit::Exit;
 use crate::output;
 use crate::signals::{self, Current};
 use anyhow::anyhow;
+use lab::Trial;
 use record::Verdict;
 use report::ycsb::{Figure, export};
 use screen::Screen;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use workload::ycsb::{Binding, Job, JobError, Line, Measurement, redacted};
 
 const EXAMPLES: &str = "\
@@ -20,6 +23,7 @@ Examples:
   wideload ycsb load basic -P workloads/workloada -p recordcount=3
   wideload ycsb load cassandra-cql -P workloads/workloada -p hosts=10.0.0.5 --create
   wideload ycsb run cassandra-cql -P workloads/workloada -p hosts=10.0.0.5 -threads 64 -s
+  wideload ycsb run aerospike -P workloads/workloada -p as.host=10.0.0.5 -p as.namespace=test
   wideload ycsb run scylla -P workloads/workloadb -p scylla.hosts=10.0.0.5 -target 20000 \\
       -p measurement.interval=both -p hdrhistogram.fileoutput=true
 
@@ -30,11 +34,11 @@ Exit status:
 
 /// Carry out a command line of YCSB: load|run BINDING [options].
 ///
-/// Bindings: cassandra-cql, scylla, and basic, which prints operations. Options are YCSB's: -P
-/// FILE, -p KEY=VALUE, -threads N, -target N, -s, -l LABEL, -load, -t, -db CLASS, -cp PATH,
-/// -jvm-args ARGS; and two of wideload: --create makes keyspace and table where they are missing,
-/// --out DIR names the run directory. Defaults, properties and output are YCSB's; what has no
-/// effect is told.
+/// Bindings: cassandra-cql, scylla, aerospike, and basic, which prints operations. Options are
+/// YCSB's: -P FILE, -p KEY=VALUE, -threads N, -target N, -s, -l LABEL, -load, -t, -db CLASS, -cp
+/// PATH, -jvm-args ARGS; and two of wideload: --create makes keyspace and table where they are
+/// missing, --out DIR names the run directory. Defaults, properties and output are YCSB's; what has
+/// no effect is told.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -66,12 +70,9 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
             let ended = lab::basic::run(&job, *basic, &mut screen, &stop);
             ended.map_err(Exit::environment)?
         }
-        Binding::Cql(cql) => {
-            let trial = trial::trial(&line, &job, cql)?;
-            lab::run(&trial, &mut screen, &stop).map(|finished| {
-                screen.conclude(&finished);
-                finished.verdict
-            })?
+        Binding::Cql(cql) => drive(&trial::trial(&line, &job, cql)?, &mut screen, &stop)?,
+        Binding::Aerospike(records) => {
+            drive(&trial::trial(&line, &job, records)?, &mut screen, &stop)?
         }
     };
     told(&job.measurement, &screen.figures()?)?;
@@ -80,6 +81,12 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
         Verdict::Interrupted => ExitCode::from(130),
         Verdict::Failed | Verdict::Running => ExitCode::from(1),
     })
+}
+
+fn drive(trial: &Trial, screen: &mut Screen, stop: &Arc<AtomicBool>) -> Result<Verdict, Exit> {
+    let finished = lab::run(trial, screen, stop)?;
+    screen.conclude(&finished);
+    Ok(finished.verdict)
 }
 
 /// Reads a line with its files.
@@ -95,6 +102,7 @@ pub(super) fn explain(words: &[String]) -> Result<String, Exit> {
     let mut text = match &job.binding {
         Binding::Basic(basic) => lab::basic::explain(&job, *basic),
         Binding::Cql(cql) => lab::explain(&trial::trial(&line, &job, cql)?),
+        Binding::Aerospike(records) => lab::explain(&trial::trial(&line, &job, records)?),
     };
     for (what, said) in [("says", &job.warnings), ("notice", &job.notices)] {
         said.iter().for_each(|sentence| text += &format!("{what:<12} {sentence}\n"));

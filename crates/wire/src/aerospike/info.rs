@@ -115,3 +115,110 @@ impl Replicas {
         }
     }
 }
+
+/// A server that another one has told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// Its name, 15 hexadecimal digits mostly.
+    pub name: String,
+    /// Where it can be reached: `HOST` or `HOST:PORT`, with brackets around IPv6.
+    pub addresses: Vec<String>,
+}
+
+/// What a server says of its peers, itself left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peers {
+    /// Grows with each change of them.
+    pub generation: u64,
+    /// The port of addresses that have none.
+    pub default_port: Option<u16>,
+    /// All of them.
+    pub peers: Vec<Peer>,
+}
+
+impl Peers {
+    /// As in the value of `peers-clear-std`: `GENERATION,PORT,[[NAME,TLS,[ADDRESS,...]],...]`.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let port = self.default_port.map(|port| port.to_string()).unwrap_or_default();
+        let peers = self.peers.iter();
+        let peers = peers.map(|peer| format!("[{},,[{}]]", peer.name, peer.addresses.join(",")));
+        format!("{},{port},[{}]", self.generation, peers.collect::<Vec<_>>().join(","))
+    }
+
+    /// The value of `peers-clear-std` and its likes.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when it is none.
+    pub fn decode(value: &str) -> Result<Self, DecodeError> {
+        let broken = |what| DecodeError::Truncated { what, offset: value.len() };
+        let mut parts = value.splitn(3, ',');
+        let generation = parts.next().and_then(|text| text.trim().parse().ok());
+        let generation = generation.ok_or(broken("the generation of peers"))?;
+        let port = parts.next().ok_or(broken("the port of peers"))?.trim();
+        let default_port = match port {
+            "" => None,
+            port => Some(port.parse().map_err(|_| broken("the port of peers"))?),
+        };
+        let list = parts.next().and_then(bracketed).ok_or(broken("a list of peers"))?;
+        let peers = split(list).map(|peer| Self::decode_one(peer).ok_or(broken("a peer")));
+        Ok(Self { generation, default_port, peers: peers.collect::<Result<_, _>>()? })
+    }
+
+    fn decode_one(text: &str) -> Option<Peer> {
+        let mut parts = split(bracketed(text)?);
+        let (name, _tls) = (parts.next()?, parts.next()?);
+        let addresses = split(bracketed(parts.next()?)?).map(str::to_owned).collect();
+        Some(Peer { name: name.to_owned(), addresses })
+    }
+}
+
+/// What stands in one pair of brackets.
+fn bracketed(text: &str) -> Option<&str> {
+    text.trim().strip_prefix('[')?.strip_suffix(']')
+}
+
+/// Parts between commas that stand in no brackets; none of an empty text.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_usize;
+    text.split(move |c| {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
+    .filter(move |_| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_read_as_they_are_written() {
+        let peer = |name: &str, addresses: &[&str]| Peer {
+            name: name.to_owned(),
+            addresses: addresses.iter().map(|&address| address.to_owned()).collect(),
+        };
+        let peers = Peers {
+            generation: 7,
+            default_port: Some(3000),
+            peers: vec![
+                peer("BB9020011AC4202", &["10.0.0.2:3100", "[fe80::2]:3100"]),
+                peer("A", &["host"]),
+            ],
+        };
+        let text = "7,3000,[[BB9020011AC4202,,[10.0.0.2:3100,[fe80::2]:3100]],[A,,[host]]]";
+        assert_eq!(peers.encode(), text);
+        assert_eq!(Peers::decode(text), Ok(peers));
+        let none = Peers { generation: 1, default_port: None, peers: Vec::new() };
+        assert_eq!(Peers::decode("1,,[]"), Ok(none));
+        for wrong in
+            ["", "1", "x,3000,[]", "1,99999,[]", "1,3000,[[A]]", "1,3000,[A,,[b]", "1,3,]["]
+        {
+            assert!(Peers::decode(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -25,6 +25,7 @@ mod particle;
 mod proto;
 mod reader;
 mod result_code;
+mod template;
 
 pub use command::{Command, Expiry, Generation, ReadLevel, RecordExists, Wanted, WritePolicy};
 pub use compression::{compress, decompress};
@@ -35,5 +36,6 @@ pub use message::{
     OpKind, info1, info2, info3, put_op,
 };
 pub use particle::Particle;
-pub use proto::{PROTO_SIZE, ProtoHeader, ProtoKind, begin, finish};
+pub use proto::{PROTO_SIZE, ProtoHeader, ProtoKind, VERSION, begin, finish};
 pub use result_code::ResultCode;
+pub use template::{CommandTemplate, MessageWriter};

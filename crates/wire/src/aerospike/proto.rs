@@ -5,7 +5,7 @@ use super::DecodeError;
 /// Bytes of the header.
 pub const PROTO_SIZE: usize = 8;
 /// The only version there is.
-const VERSION: u8 = 2;
+pub const VERSION: u8 = 2;
 
 /// What a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

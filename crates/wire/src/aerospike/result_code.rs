@@ -23,6 +23,8 @@ impl ResultCode {
     pub const OUT_OF_SPACE: Self = Self(8);
     /// The server has not answered in its own time.
     pub const TIMEOUT: Self = Self(9);
+    /// No server has the record's partition, or this one has not.
+    pub const UNAVAILABLE: Self = Self(11);
     /// The bin's value has a type that the operation is not for.
     pub const BIN_TYPE: Self = Self(12);
     /// The record is larger than a record may be.
@@ -56,6 +58,7 @@ impl ResultCode {
             Self::EXISTS => "record exists",
             Self::OUT_OF_SPACE => "namespace is full",
             Self::TIMEOUT => "server timeout",
+            Self::UNAVAILABLE => "partition unavailable",
             Self::BIN_TYPE => "bin has another type",
             Self::RECORD_TOO_BIG => "record too big",
             Self::KEY_BUSY => "record busy",

@@ -1,7 +1,7 @@
 //! Bindings: what is driven, and the properties that only they have.
 //!
-//! Source: CassandraCQLClient, ScyllaCQLClient and BasicDB of YCSB at commit d9faaac. Limits: no
-//! TLS, no tracing, no light-weight transactions.
+//! Source: CassandraCQLClient, ScyllaCQLClient, AerospikeClient and BasicDB of YCSB at commit
+//! d9faaac. Limits: no TLS, no tracing, no light-weight transactions; no users of Aerospike.
 
 use super::Properties;
 use super::YcsbError;
@@ -12,6 +12,8 @@ use super::reader::{Reader, refuse};
 pub enum Binding {
     /// A database that speaks CQL.
     Cql(CqlBinding),
+    /// A database that speaks Aerospike's protocol.
+    Aerospike(AerospikeBinding),
     /// Nothing: operations are printed.
     Basic(BasicBinding),
 }
@@ -39,6 +41,17 @@ pub struct CqlBinding {
     pub timeout_ms: u32,
 }
 
+/// Of `aerospike`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AerospikeBinding {
+    /// The seed, as `HOST:PORT`.
+    pub host: String,
+    /// The namespace, which has to be there.
+    pub namespace: String,
+    /// Longest wait for an answer in milliseconds.
+    pub timeout_ms: u32,
+}
+
 /// Of `basic`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BasicBinding {
@@ -52,12 +65,20 @@ pub struct BasicBinding {
     pub count: bool,
 }
 
+/// Properties of `aerospike` behind `as.`; `update` is ours.
+const AEROSPIKE: [&str; 7] = ["host", "port", "user", "password", "timeout", "namespace", "update"];
+/// What it has where a property gives nothing.
+const AEROSPIKE_TIMEOUT_MS: u32 = 10_000;
+
 /// What the Java driver has where a property gives nothing: one connection to a host, 12 s.
 const CONNECTIONS: u32 = 1;
 const TIMEOUT_MS: u32 = 12_000;
 
 /// What a launcher and the property `db` call the bindings.
-const NAMES: [(&str, &str); 9] = [
+const NAMES: [(&str, &str); 12] = [
+    ("aerospike", "aerospike"),
+    ("site.ycsb.db.AerospikeClient", "aerospike"),
+    ("com.yahoo.ycsb.db.AerospikeClient", "aerospike"),
     ("cassandra-cql", "cassandra-cql"),
     ("cassandra2-cql", "cassandra-cql"),
     ("site.ycsb.db.CassandraCQLClient", "cassandra-cql"),
@@ -97,6 +118,7 @@ impl Binding {
         }
         match known {
             Some("basic") => BasicBinding::read(reader).map(Self::Basic),
+            Some("aerospike") => AerospikeBinding::read(reader).map(Self::Aerospike),
             Some(known) => CqlBinding::read(known, reader, notices).map(Self::Cql),
             None => Err(YcsbError::Binding { name: name.escape_debug().to_string() }),
         }
@@ -109,6 +131,7 @@ impl Binding {
             Self::Basic(_) => behind("basicdb.").is_some_and(|name| {
                 ["verbose", "simulatedelay", "randomizedelay", "count"].contains(&name)
             }),
+            Self::Aerospike(_) => behind("as.").is_some_and(|name| AEROSPIKE.contains(&name)),
             Self::Cql(cql) if cql.name == "scylla" => behind("scylla.").is_some_and(|name| {
                 CQL.contains(&name) || ["hosts", "port", "lwt", "local_dc"].contains(&name)
             }),
@@ -192,6 +215,25 @@ fn at_port(host: &str, port: u32) -> String {
     match host.parse::<std::net::Ipv6Addr>() {
         Ok(address) => format!("[{address}]:{port}"),
         Err(_) => format!("{host}:{port}"),
+    }
+}
+
+impl AerospikeBinding {
+    fn read(reader: &Reader<'_>) -> Result<Self, YcsbError> {
+        let text = |name: &str| reader.given(name).map(str::trim).filter(|text| !text.is_empty());
+        for name in ["as.user", "as.password"] {
+            if text(name).is_some() {
+                let cure = "nothing: users of Aerospike are not built yet, leave it out and drive \
+                            a server without security";
+                return Err(refuse(name, "a value", cure.to_owned()));
+            }
+        }
+        // As a number, which every build understands: the original says localhost.
+        let host = text("as.host").unwrap_or("127.0.0.1");
+        let port = reader.small("as.port", 3000, 1..=65_535)?;
+        let namespace = text("as.namespace").unwrap_or("ycsb").to_owned();
+        let timeout_ms = reader.small("as.timeout", AEROSPIKE_TIMEOUT_MS, 1..=3_600_000)?;
+        Ok(Self { host: at_port(host, port), namespace, timeout_ms })
     }
 }
 

@@ -27,6 +27,9 @@ const SUM_TOLERANCE: f64 = 1e-6;
 /// YCSB's own counters are Java ints.
 const INT_MAX: u32 = i32::MAX as u32;
 
+/// What an update does to a record of Aerospike: `replace` it, as YCSB's binding, or `upsert`.
+const UPDATE: &str = "as.update";
+
 /// Reads what concerns the load rather than the plan.
 pub(super) fn settings(reader: &Reader<'_>, records: Option<u64>) -> Result<Settings, YcsbError> {
     let given = reader.integer("recordcount", RECORDS_DEFAULT, 1..=RECORDS_MAX)?;
@@ -77,6 +80,10 @@ pub(super) fn settings(reader: &Reader<'_>, records: Option<u64>) -> Result<Sett
             3,
             0..=INT_MAX,
         )?,
+        upserts: match reader.given(UPDATE) {
+            Some(_) => Some(reader.word(UPDATE, &["replace", "upsert"])? == 1),
+            None => None,
+        },
     })
 }
 

@@ -58,7 +58,7 @@ pub enum JobError {
     #[error("the line names no phase; begin it with load or run, or give -load or -t")]
     Command,
     /// No binding.
-    #[error("the line names no binding; choose cassandra-cql, scylla or basic")]
+    #[error("the line names no binding; choose cassandra-cql, scylla, aerospike or basic")]
     Binding,
     /// No workload class.
     #[error(

@@ -49,7 +49,8 @@ pub(super) fn workload_file(name: &str) -> Option<&'static [(&'static str, &'sta
 }
 
 /// Properties that are read.
-const HONOURED: [&str; 37] = [
+const HONOURED: [&str; 38] = [
+    "as.update",
     "core_workload_insertion_keep_going_on_error",
     "core_workload_insertion_retry_interval",
     "core_workload_insertion_retry_limit",
@@ -92,8 +93,8 @@ const HONOURED: [&str; 37] = [
 const HISTOGRAMS: &str = "full histograms of every operation are always in the run directory";
 const REPORT: &str = "use --out for the run directory and --json for a summary";
 const INTERVALS: &str = "the run directory always holds the series; set their step with --interval";
-const TARGET: &str = "name the database with the flags of `run` (--target, --keyspace, \
-                      --consistency, --timeout, --connections)";
+const TARGET: &str = "name the database with the flags of `run` (--target, --protocol, \
+                      --keyspace, --namespace, --consistency, --timeout, --connections)";
 
 /// Properties of YCSB that are refused; a name with a final dot stands for all that begin with it.
 const NO_EFFECT: [(&str, &str); 30] = [

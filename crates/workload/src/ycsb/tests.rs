@@ -67,6 +67,7 @@ fn the_six_workloads_are_those_of_the_files() {
                 table: None,
                 insertion_retry_limit: 0,
                 insertion_retry_interval_s: 3,
+                upserts: None,
             }
         );
     }
@@ -152,6 +153,7 @@ fn anything_can_be_overridden() {
             table: Some("t".to_owned()),
             insertion_retry_limit: 5,
             insertion_retry_interval_s: 2,
+            upserts: None,
         }
     );
     assert_eq!(plan.plan.schema.table, "t");

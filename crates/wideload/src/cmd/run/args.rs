@@ -27,6 +27,7 @@ Examples:
   wideload run ycsb:a --target cassandra               # Cassandra 5.0.5, started and stopped
   wideload run ycsb:a --target cassandra --warm auto --duration 60s --repeat 3
   wideload run ycsb:a --target-cpus 0 --target-cpus 1  # two instances, each on its own cpu
+  wideload run ycsb:a --protocol aerospike             # records instead of rows
   wideload run ycsb:a --dry-run                        # what would be done
 
 Exit status:
@@ -51,6 +52,28 @@ impl FromStr for WarmUp {
             time => {
                 times::of_run(time).map(Self::For).map_err(|e| format!("{e}, or the word auto"))
             }
+        }
+    }
+}
+
+/// What is spoken with the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    /// This version of CQL's protocol.
+    Cql(u8),
+    /// Aerospike's protocol, over records.
+    Aerospike,
+}
+
+impl FromStr for Spoken {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "4" => Ok(Self::Cql(4)),
+            "5" => Ok(Self::Cql(5)),
+            "aerospike" => Ok(Self::Aerospike),
+            _ => Err("give 4 or 5, which are versions of CQL's, or aerospike".to_owned()),
         }
     }
 }
@@ -160,27 +183,25 @@ pub(crate) struct Args {
     /// Take the NUMA nodes from each package in turn
     #[arg(long, requires = "numa_count", help_heading = "Target")]
     pub(crate) spread: bool,
-    /// Keyspace; created where it is missing
-    #[arg(long, default_value = "ycsb", value_parser = name, help_heading = "Target")]
-    pub(crate) keyspace: String,
-    /// Table; created where it is missing [default: usertable]
+    /// Keyspace; created where it is missing [default: ycsb]
+    #[arg(long, value_parser = name, help_heading = "Target")]
+    pub(crate) keyspace: Option<String>,
+    /// Table, or set of --protocol aerospike; created where it is missing [default: usertable]
     #[arg(long, value_parser = name, help_heading = "Target")]
     pub(crate) table: Option<String>,
+    /// Namespace of --protocol aerospike, which the servers have to have [default: test]
+    #[arg(long, value_name = "NAME", value_parser = namespace, help_heading = "Target")]
+    pub(crate) namespace: Option<String>,
     /// Replication of a keyspace that has to be created: a factor, or a map {'class': ...}
-    #[arg(long, default_value = "1", value_parser = replication, help_heading = "Target")]
-    pub(crate) replication: String,
-    /// Consistency level of every statement
-    #[arg(long, default_value = "LOCAL_ONE", help_heading = "Target")]
-    pub(crate) consistency: Consistency,
-    /// Version of the CQL protocol: 4, or 5 with its checksummed segments
-    #[arg(
-        long,
-        value_name = "VERSION",
-        default_value_t = wire::cql::VERSION,
-        value_parser = clap::value_parser!(u8).range(4..=5),
-        help_heading = "Target"
-    )]
-    pub(crate) protocol: u8,
+    /// [default: 1]
+    #[arg(long, value_parser = replication, help_heading = "Target")]
+    pub(crate) replication: Option<String>,
+    /// Consistency level of every statement [default: LOCAL_ONE]
+    #[arg(long, help_heading = "Target")]
+    pub(crate) consistency: Option<Consistency>,
+    /// What is spoken: CQL in version 4, or in 5 with its checksummed segments; or aerospike
+    #[arg(long, value_name = "PROTOCOL", default_value = "4", help_heading = "Target")]
+    pub(crate) protocol: Spoken,
     /// Compress what goes to the target and back: none, lz4, or in protocol 4 snappy
     #[arg(long, value_name = "HOW", default_value = "none", help_heading = "Target")]
     pub(crate) compression: Compression,
@@ -298,8 +319,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     pub(crate) seed: u64,
 
-    /// Connections over all workers, rounded up to a multiple of them [default: the smallest
-    /// multiple >= 8, more beyond 130k in flight]
+    /// Connections to each host over all workers, rounded up to a multiple of them [default: the
+    /// smallest multiple >= 8, more beyond 130k in flight; of --protocol aerospike, where a
+    /// connection has one request at a time, as many as operations may be in flight, at most 1024]
     #[arg(
         long,
         value_name = "N",
@@ -351,6 +373,15 @@ fn clients(text: &str) -> Result<u32, String> {
     match count.0 {
         n @ 1..=CLIENTS_MAX => Ok(n as u32),
         _ => Err(format!("give 1 to {}", Count(CLIENTS_MAX))),
+    }
+}
+
+/// A namespace's name, as servers take it.
+fn namespace(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$');
+    match text.chars().all(is_plain) && (1..32).contains(&text.len()) {
+        true => Ok(text.to_owned()),
+        false => Err("give 1 to 31 letters, digits, '_', '-' or '$', like test".to_owned()),
     }
 }
 

@@ -6,6 +6,7 @@ use drive::{Amount, Arrivals, Wait};
 use lab::{LoadChoice, TargetChoice, Trial};
 use serde_json::{Map, Value, json};
 use stage::Place;
+use wire::aerospike::RecordExists;
 
 /// In the form of `--target-cpus`, with blanks between.
 fn places_text(places: &[Place]) -> String {
@@ -20,13 +21,45 @@ fn choice_text(choice: LoadChoice) -> &'static str {
     }
 }
 
+/// What of them depends on what is spoken.
+fn of_protocol(trial: &Trial) -> Value {
+    match trial.records {
+        Some(records) => json!({
+            "protocol": "aerospike",
+            "namespace": trial.table.keyspace,
+            "set": trial.table.table,
+            "insert": exists_text(records.writes.insert),
+            "update": exists_text(records.writes.update),
+        }),
+        None => json!({
+            "protocol": trial.protocol.version(),
+            "keyspace": trial.table.keyspace,
+            "table": trial.table.table,
+            "replication": trial.replication,
+            "consistency": trial.consistency.to_string(),
+            "compression": trial.protocol.compression().name(),
+        }),
+    }
+}
+
+fn exists_text(exists: RecordExists) -> &'static str {
+    match exists {
+        RecordExists::Update => "upsert",
+        RecordExists::UpdateOnly => "update-only",
+        RecordExists::Replace => "replace",
+        RecordExists::ReplaceOnly => "replace-only",
+        RecordExists::CreateOnly => "create-only",
+    }
+}
+
 /// Every flag as it was resolved, for the manifest.
 pub(super) fn recorded(args: &Args, trial: &Trial) -> Map<String, Value> {
     let entries = |value| match value {
         Value::Object(map) => map,
         _ => Map::new(),
     };
-    entries(of_target(args, trial)).into_iter().chain(entries(of_load(args, trial))).collect()
+    let parts = [of_target(args, trial), of_protocol(trial), of_load(args, trial)];
+    parts.into_iter().flat_map(entries).collect()
 }
 
 fn of_target(args: &Args, trial: &Trial) -> Value {
@@ -49,12 +82,6 @@ fn of_target(args: &Args, trial: &Trial) -> Value {
         "fixed-hosts": trial.fixed_hosts,
         "datacenter": trial.datacenter,
         "write-into-existing": trial.write_into_existing,
-        "keyspace": trial.table.keyspace,
-        "table": trial.table.table,
-        "replication": trial.replication,
-        "consistency": trial.consistency.to_string(),
-        "protocol": trial.protocol.version(),
-        "compression": trial.protocol.compression().name(),
         "engine": trial.engine.name(),
     })
 }

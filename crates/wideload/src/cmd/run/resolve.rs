@@ -1,8 +1,9 @@
 //! From flags and properties to a trial: defaults filled in, contradictions refused.
 
-use super::args::{Args, ArrivalKind, StorageKind, WaitKind, WarmUp};
+use super::args::{Args, ArrivalKind, Spoken, StorageKind, WaitKind, WarmUp};
 use super::password;
 use super::recorded::recorded;
+use super::records;
 use crate::exit::Exit;
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
@@ -18,7 +19,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use units::{Bytes, CpuSet, Nanos, NumaSet, Rate};
-use wire::cql::Protocol;
+use wire::cql::{Consistency, Protocol};
 use workload::Plan;
 use workload::cassandra_stress::{self, Sources as _};
 use workload::ycsb::{self, Properties, YcsbPlan};
@@ -71,13 +72,13 @@ pub(crate) fn trial_of(
     let in_flight_max = load.arrivals.in_flight_max();
     check_in_flight(in_flight_max, databases, machine.usable_memory_bytes())
         .map_err(Exit::usage)?;
-    let needed = in_flight_max.div_ceil(IN_FLIGHT_PER_CONNECTION);
-    let wanted = args.connections.map_or(CONNECTIONS_MIN.max(needed), |n| n as usize);
+    let wanted = connections(args, in_flight_max);
+    let records = records::records(args, &plan, &settings).map_err(Exit::usage)?;
     let table = table_of(args, &settings, &plan);
     let mut trial = Trial {
         plan: Arc::new(plan),
         table,
-        replication: args.replication.clone(),
+        replication: args.replication.clone().unwrap_or_else(|| "1".to_owned()),
         target: target(args).map_err(Exit::usage)?,
         access: access(args)?,
         fixed_hosts: args.fixed_hosts,
@@ -93,8 +94,9 @@ pub(crate) fn trial_of(
         connections: drive::connections(wanted, workers / databases),
         wait,
         engine: args.engine,
-        consistency: args.consistency.into(),
-        protocol: Protocol::new(args.protocol, args.compression).map_err(Exit::usage)?,
+        consistency: args.consistency.unwrap_or(Consistency::LocalOne).into(),
+        protocol: protocol(args).map_err(Exit::usage)?,
+        records,
         timeout: args.timeout,
         retries: args.retries,
         load_retries: args.retries.max(settings.insertion_retry_limit),
@@ -116,6 +118,23 @@ pub(crate) fn trial_of(
     };
     trial.settings = recorded(args, &trial);
     Ok(trial)
+}
+
+/// Of CQL; where something else is spoken, any.
+fn protocol(args: &Args) -> anyhow::Result<Protocol> {
+    Ok(match args.protocol {
+        Spoken::Cql(version) => Protocol::new(version, args.compression)?,
+        Spoken::Aerospike => Protocol::default(),
+    })
+}
+
+/// To each host, over all workers.
+fn connections(args: &Args, in_flight_max: usize) -> usize {
+    let usual = match args.protocol {
+        Spoken::Cql(_) => CONNECTIONS_MIN.max(in_flight_max.div_ceil(IN_FLIGHT_PER_CONNECTION)),
+        Spoken::Aerospike => in_flight_max.min(records::CONNECTIONS_MAX),
+    };
+    args.connections.map_or(usual, |n| n as usize)
 }
 
 /// How the target lets us in. Warns on stderr of files of secrets that others may read.
@@ -140,9 +159,14 @@ fn table_of(args: &Args, settings: &ycsb::Settings, plan: &Plan) -> TableName {
             TableName { keyspace, table }
         }
         None => {
+            let (keyspace, usual) = match args.protocol {
+                Spoken::Cql(_) => (&args.keyspace, "ycsb"),
+                Spoken::Aerospike => (&args.namespace, "test"),
+            };
             let named = args.table.clone().or(settings.table.clone());
             let table = named.unwrap_or_else(|| plan.schema.table.clone());
-            TableName { keyspace: args.keyspace.clone(), table }
+            let keyspace = keyspace.clone().unwrap_or_else(|| usual.to_owned());
+            TableName { keyspace, table }
         }
     }
 }
@@ -198,6 +222,7 @@ fn check(args: &Args) -> anyhow::Result<()> {
     if !args.target_cpus.is_empty() && !is_started(args) {
         bail!("--target-cpus is for a target that is started: leave it out, or leave out --target");
     }
+    records::check(args)?;
     args.target.iter().try_for_each(|host| check_host(host))
 }
 

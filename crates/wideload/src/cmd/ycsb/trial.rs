@@ -2,7 +2,7 @@
 
 use crate::cmd::run::{self, forewarned};
 use crate::exit::Exit;
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Parser as _;
 use drive::{Amount, Arrivals, Levels, Load, Wait};
 use lab::{Foreign, Trial};
@@ -10,7 +10,9 @@ use record::Caveat;
 use serde_json::{Value, json};
 use units::{Credentials, Nanos, Rate, Secret};
 use wire::cql::Consistency;
-use workload::ycsb::{Command, CqlBinding, Job, Kind, Line, Settings, YcsbPlan, redacted};
+use workload::ycsb::{
+    AerospikeBinding, Command, CqlBinding, Job, Kind, Line, Settings, YcsbPlan, redacted,
+};
 
 /// Operations in flight on a connection, as for `run`.
 const IN_FLIGHT_PER_CONNECTION: u32 = 16_384;
@@ -25,8 +27,96 @@ struct Native {
     run: run::Args,
 }
 
-pub(super) fn trial(line: &Line, job: &Job, cql: &CqlBinding) -> Result<Trial, Exit> {
-    let words = native(line, job, cql);
+/// A binding that is driven.
+pub(super) trait Driven {
+    /// As a launcher names it.
+    fn name(&self) -> &'static str;
+
+    /// The flags of `wideload run` that say where and in what it is driven.
+    fn words(&self, job: &Job) -> Vec<String>;
+
+    /// What no flag says.
+    fn finish(&self, trial: &mut Trial) -> anyhow::Result<()>;
+
+    /// Who logs in.
+    fn user(&self) -> Option<&str> {
+        None
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+impl Driven for CqlBinding {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn words(&self, job: &Job) -> Vec<String> {
+        let connections = self.connections.max(job.threads.div_ceil(IN_FLIGHT_PER_CONNECTION));
+        let mut all = words(&[
+            "--target",
+            &self.hosts.join(","),
+            "--keyspace",
+            &self.keyspace,
+            "--timeout",
+            &format!("{}ms", self.timeout_ms),
+            "--settle",
+            "0s",
+            "--connections",
+            &connections.to_string(),
+        ]);
+        if let Some(datacenter) = &self.datacenter {
+            all.extend(words(&["--datacenter", datacenter]));
+        }
+        all
+    }
+
+    fn finish(&self, trial: &mut Trial) -> anyhow::Result<()> {
+        trial.consistency = levels(self)?;
+        trial.access.credentials = self.credentials.as_ref().map(|(user, password)| Credentials {
+            user: user.clone(),
+            password: Secret::new(password.as_str()),
+        });
+        let consistency = trial.consistency.to_string();
+        trial.settings.insert("consistency".to_owned(), json!(consistency));
+        Ok(())
+    }
+
+    fn user(&self) -> Option<&str> {
+        self.credentials.as_ref().map(|(user, _)| user.as_str())
+    }
+}
+
+impl Driven for AerospikeBinding {
+    fn name(&self) -> &'static str {
+        "aerospike"
+    }
+
+    fn words(&self, _: &Job) -> Vec<String> {
+        words(&[
+            "--protocol",
+            "aerospike",
+            "--target",
+            &self.host,
+            "--namespace",
+            &self.namespace,
+            "--timeout",
+            &format!("{}ms", self.timeout_ms),
+        ])
+    }
+
+    fn finish(&self, trial: &mut Trial) -> anyhow::Result<()> {
+        if trial.foreign.is_some_and(|foreign| foreign.creates) {
+            bail!("--create is for CQL: a set comes to be with its first record, leave it out");
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn trial(line: &Line, job: &Job, binding: &impl Driven) -> Result<Trial, Exit> {
+    let words = native(line, job, binding);
     let native = Native::try_parse_from(&words).map_err(|error| {
         let text = error.to_string();
         let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
@@ -39,17 +129,13 @@ pub(super) fn trial(line: &Line, job: &Job, cql: &CqlBinding) -> Result<Trial, E
     let plan = YcsbPlan { settings: open, notices: Vec::new(), ..job.workload.clone() };
     let mut trial = run::trial_of(&native.run, |_| Ok(plan))?;
     trial.load = load(job).map_err(Exit::usage)?;
-    trial.consistency = levels(cql).map_err(Exit::usage)?;
-    trial.access.credentials = cql.credentials.as_ref().map(|(user, password)| Credentials {
-        user: user.clone(),
-        password: Secret::new(password.as_str()),
-    });
     let keeps = if job.measurement.keeps_operations() { job.operations } else { None };
     trial.foreign = Some(Foreign {
         loads: job.command == Command::Load,
         creates: line.create,
         keeps: keeps.unwrap_or(0),
     });
+    binding.finish(&mut trial).map_err(Exit::usage)?;
     if job.measurement.kind == Kind::Series {
         trial.interval = Nanos::from_millis(u64::from(job.measurement.granularity_ms));
     }
@@ -57,7 +143,7 @@ pub(super) fn trial(line: &Line, job: &Job, cql: &CqlBinding) -> Result<Trial, E
         trial.wait = Wait::Spin;
     }
     trial.command_line = trial.command_line.iter().map(|word| redacted(word)).collect();
-    record(&mut trial, job, cql);
+    record(&mut trial, job, binding);
     trial.forewarned = forewarned(&trial);
     if job.password {
         let text = "A password stood on the command line or in a property file: on the line, \
@@ -69,38 +155,22 @@ pub(super) fn trial(line: &Line, job: &Job, cql: &CqlBinding) -> Result<Trial, E
 }
 
 /// The words of `wideload run` that are the same there.
-fn native(line: &Line, job: &Job, cql: &CqlBinding) -> Vec<String> {
-    let connections = cql.connections.max(job.threads.div_ceil(IN_FLIGHT_PER_CONNECTION));
-    let name = format!("ycsb-{}", job.command.name());
-    let mut words: Vec<String> = [
-        "ycsb",
-        "--target",
-        &cql.hosts.join(","),
-        "--keyspace",
-        &cql.keyspace,
+fn native(line: &Line, job: &Job, binding: &impl Driven) -> Vec<String> {
+    let mut all = words(&["ycsb"]);
+    all.extend(binding.words(job));
+    all.extend(words(&[
         "--name",
-        &name,
-        "--timeout",
-        &format!("{}ms", cql.timeout_ms),
+        &format!("ycsb-{}", job.command.name()),
         "--warm",
-        "0s",
-        "--settle",
         "0s",
         "--threads",
         &job.threads.to_string(),
-        "--connections",
-        &connections.to_string(),
         "--write-into-existing",
-    ]
-    .map(str::to_owned)
-    .to_vec();
-    if let Some(datacenter) = &cql.datacenter {
-        words.extend(["--datacenter".to_owned(), datacenter.clone()]);
-    }
+    ]));
     if let Some(out) = &line.out {
-        words.extend(["--out".to_owned(), out.display().to_string()]);
+        all.extend(words(&["--out", &out.display().to_string()]));
     }
-    words
+    all
 }
 
 fn load(job: &Job) -> anyhow::Result<Load> {
@@ -129,7 +199,7 @@ fn levels(cql: &CqlBinding) -> anyhow::Result<Levels> {
 }
 
 /// For the manifest: what was asked for, and what of the flags became of it.
-fn record(trial: &mut Trial, job: &Job, cql: &CqlBinding) {
+fn record(trial: &mut Trial, job: &Job, binding: &impl Driven) {
     let properties: serde_json::Map<_, _> = job
         .properties
         .iter()
@@ -144,12 +214,11 @@ fn record(trial: &mut Trial, job: &Job, cql: &CqlBinding) {
             "ycsb",
             json!({
                 "command": job.command.name(),
-                "binding": cql.name,
+                "binding": binding.name(),
                 "properties": properties,
             }),
         ),
-        ("user", json!(cql.credentials.as_ref().map(|(user, _)| user))),
-        ("consistency", json!(trial.consistency.to_string())),
+        ("user", json!(binding.user())),
         ("ops", json!(job.operations)),
         ("duration", json!(job.workload.settings.duration_s.map(|s| format!("{s}s")))),
         ("rate", json!(rate)),

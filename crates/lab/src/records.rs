@@ -1,0 +1,263 @@
+//! Records of Aerospike's protocol: whether the set is ours, whether its records are there, whether
+//! they are to be loaded.
+//!
+//! As for tables (see `data`): a namespace has to be there, which is the servers' configuration; a
+//! set comes to be with its first record. A set that has records and no marker is somebody else's.
+//! The marker is a record of the set `wideload_marker`, whose key is the set's name.
+
+use crate::data::{CONTROL_TIMEOUT_MIN, PROBES, Prepared, Probed, partial, writes};
+use crate::error::LabError;
+use crate::filling::{Book, Filling, Keeper};
+use crate::live::Live;
+use crate::marker::{self, Marker, Shape};
+use crate::provision::Provisioned;
+use crate::trial::{Foreign, LoadChoice, Trial};
+use admin::aerospike::{Cluster, Config};
+use drive::Masters;
+use record::Caveat;
+use record::summary::Target;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use wire::aerospike::{Key, RecordExists, UserKey};
+use workload::Cells;
+
+/// What a reference target calls its edition.
+const STAND_IN: &str = "wideload reference target";
+
+/// A cluster that is looked after while it is driven.
+#[derive(Debug)]
+pub(crate) struct Tended {
+    pub(crate) cluster: Cluster,
+    pub(crate) masters: Masters,
+}
+
+impl Tended {
+    fn of(trial: &Trial, seeds: &[SocketAddr], stop: &Arc<AtomicBool>) -> Result<Self, LabError> {
+        let config = Config {
+            seeds: seeds.to_vec(),
+            namespace: trial.table.keyspace.clone(),
+            fixed_hosts: trial.fixed_hosts,
+            timeout: trial.timeout.max(CONTROL_TIMEOUT_MIN),
+        };
+        let cluster = Cluster::connect(&config, stop)?;
+        let masters = Masters::new(cluster.masters()).ok_or(LabError::Interrupted)?;
+        Ok(Self { cluster, masters })
+    }
+}
+
+/// What a target is, by its own word: kind, version, and what it does wrong on purpose.
+pub(crate) fn kind(cluster: &mut Cluster) -> (&'static str, String, Option<String>) {
+    let build = cluster.build().to_owned();
+    if cluster.edition() != STAND_IN {
+        return ("aerospike", build, None);
+    }
+    let faults = cluster.info("wideload-faults").ok().filter(|faults| !faults.is_empty());
+    (Target::REFERENCE, env!("CARGO_PKG_VERSION").to_owned(), faults)
+}
+
+/// Decides whether to load.
+pub(crate) fn prepare(
+    trial: &Trial,
+    target: &Provisioned,
+    live: &mut dyn Live,
+    stop: &Arc<AtomicBool>,
+) -> Result<Prepared, LabError> {
+    let mut caveats = of_updates(trial);
+    if target.databases() > 1 {
+        return own(trial, target.addresses.clone(), None, caveats);
+    }
+    let mut tended = Tended::of(trial, &target.addresses, stop)?;
+    let addresses = tended.cluster.addresses();
+    if target.is_ours() {
+        return own(trial, addresses, Some(tended), caveats);
+    }
+    let Tended { cluster, .. } = &mut tended;
+    let filling = match trial.foreign {
+        Some(foreign) => {
+            caveats.extend(of_foreign(trial, foreign, cluster)?);
+            None
+        }
+        None => filling(trial, cluster, live, &mut caveats)?,
+    };
+    let filling = match filling {
+        Some((missing, seed, true)) => {
+            let book = Tended::of(trial, &addresses, stop)?.cluster;
+            let keeper = Keeper { book: Book::records(book), shape: Shape::of(&trial.plan) };
+            Some(Filling { missing, seed, keeper: Some(keeper) })
+        }
+        Some((missing, seed, false)) => Some(Filling { missing, seed, keeper: None }),
+        None => None,
+    };
+    Ok(Prepared { filling, caveats, tended: Some(tended), ..Prepared::at(addresses) })
+}
+
+/// A target of our own is new, and nobody will ask for a marker on it.
+fn own(
+    trial: &Trial,
+    addresses: Vec<SocketAddr>,
+    tended: Option<Tended>,
+    caveats: Vec<Caveat>,
+) -> Result<Prepared, LabError> {
+    if trial.load_choice == LoadChoice::Skip {
+        return Err(LabError::TableMissing { table: set_name(trial) });
+    }
+    let filling = (!trial.loads()).then(|| Filling::whole(trial, None));
+    Ok(Prepared { filling, caveats, tended, ..Prepared::at(addresses) })
+}
+
+/// An update that replaces leaves less of a record than there was.
+fn of_updates(trial: &Trial) -> Vec<Caveat> {
+    let replaces = trial.records.is_some_and(|records| {
+        matches!(records.writes.update, RecordExists::Replace | RecordExists::ReplaceOnly)
+    });
+    let partial = trial.plan.run.iter().flat_map(|operation| &operation.steps).any(|step| {
+        let statement = &trial.plan.statements[step.first_statement];
+        statement.action == workload::Action::Update
+            && statement.columns.len() < trial.plan.schema.columns.len()
+    });
+    if !replaces || !partial || trial.loads() {
+        return Vec::new();
+    }
+    let text = "An update replaces its record, as YCSB's aerospike binding has it: what was \
+                updated holds the written field only, so records shrink while it runs.";
+    let cure = "Give -p as.update=upsert to keep the other fields, or -p writeallfields=true.";
+    vec![Caveat::new("records-shrink", text).cure(cure)]
+}
+
+/// `namespace.set`.
+pub(crate) fn set_name(trial: &Trial) -> String {
+    format!("{}.{}", trial.table.keyspace, trial.table.table)
+}
+
+/// Whether the set has any record, as its servers count them.
+fn has_records(trial: &Trial, cluster: &mut Cluster) -> Result<bool, LabError> {
+    let name = format!("sets/{}/{}", trial.table.keyspace, trial.table.table);
+    let told = cluster.info_of_all(&name)?;
+    let objects = |value: &String| {
+        let count = value.split([':', ';']).find_map(|part| part.strip_prefix("objects="));
+        count.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0)
+    };
+    Ok(told.iter().any(|value| objects(value) > 0))
+}
+
+/// Ranges of keys to be written, their seed, and whether book is kept.
+type Rows = (Vec<std::ops::Range<u64>>, u64, bool);
+
+/// Which records are to be written before the run.
+fn filling(
+    trial: &Trial,
+    cluster: &mut Cluster,
+    live: &mut dyn Live,
+    caveats: &mut Vec<Caveat>,
+) -> Result<Option<Rows>, LabError> {
+    let (shape, keys) = (Shape::of(&trial.plan), &trial.plan.keys);
+    let all = |booked| {
+        let whole = keys.start..keys.start + keys.loaded;
+        Some((vec![whole], trial.seed, booked))
+    };
+    let Some(marker) = marker::read_record(cluster, &trial.table)? else {
+        if !has_records(trial, cluster)? {
+            return match trial.load_choice {
+                LoadChoice::Skip => Err(LabError::TableMissing { table: set_name(trial) }),
+                LoadChoice::Load | LoadChoice::Undecided => Ok(all(true)),
+            };
+        }
+        return unmarked(trial, cluster, all(false), caveats);
+    };
+    if marker.shape != shape {
+        return Err(LabError::OtherShape {
+            table: set_name(trial),
+            theirs: marker.shape.layout,
+            ours: shape.layout,
+        });
+    }
+    match trial.load_choice {
+        LoadChoice::Load => Ok(all(true)),
+        LoadChoice::Skip => {
+            if !marker.missing.is_empty() {
+                let caveat = Caveat::new("partial-load", partial(&marker, keys.loaded));
+                caveats.push(caveat.cure("Run without --skip-load: the load is resumed."));
+            }
+            Ok(None)
+        }
+        LoadChoice::Undecided if marker.missing.is_empty() => {
+            let Probed { found, of: probed } = probe(trial, cluster)?;
+            if found < probed {
+                let table = set_name(trial);
+                return Err(LabError::RowsMissing { table, lacking: probed - found, probed });
+            }
+            Ok(None)
+        }
+        LoadChoice::Undecided => {
+            live.notice(&format!("{} The load is resumed.", partial(&marker, keys.loaded)));
+            let Marker { missing, seed, .. } = marker;
+            Ok(Some((missing, seed, true)))
+        }
+    }
+}
+
+/// A set without a marker: somebody else's. It may be read when the records are there; to write to
+/// it takes a word of the user.
+fn unmarked(
+    trial: &Trial,
+    cluster: &mut Cluster,
+    all: Option<Rows>,
+    caveats: &mut Vec<Caveat>,
+) -> Result<Option<Rows>, LabError> {
+    let loads = trial.load_choice == LoadChoice::Load;
+    if (loads || writes(&trial.plan)) && !trial.write_into_existing {
+        return Err(LabError::ForeignSet { set: set_name(trial) });
+    }
+    let (rows, text) = match trial.load_choice {
+        LoadChoice::Load => (all, "its records were loaded over those that were there"),
+        LoadChoice::Skip => (None, "nothing says that its records are those of this workload"),
+        LoadChoice::Undecided => {
+            let Probed { found, of: probed } = probe(trial, cluster)?;
+            match (found == probed, trial.write_into_existing) {
+                (true, _) => (None, "that its records fit was found only by looking for some keys"),
+                (false, true) => (all, "its records were loaded beside those that were there"),
+                (false, false) => {
+                    let (table, lacking) = (set_name(trial), probed - found);
+                    return Err(LabError::ForeignRows { table, lacking, probed });
+                }
+            }
+        }
+    };
+    let text = format!("{} does not carry wideload's marker: {text}.", set_name(trial));
+    let cure = "Let wideload load a set of its own with --table.";
+    caveats.push(Caveat::new("no-marker", text).cure(cure));
+    Ok(rows)
+}
+
+/// Looks for records that the run of another tool expects.
+fn of_foreign(
+    trial: &Trial,
+    foreign: Foreign,
+    cluster: &mut Cluster,
+) -> Result<Option<Caveat>, LabError> {
+    if foreign.loads {
+        return Ok(None);
+    }
+    let Probed { found, of } = probe(trial, cluster)?;
+    Ok((found < of).then(|| crate::foreign::rows_missing(found, of)))
+}
+
+/// Looks for up to 1000 keys, evenly over all that the load writes.
+fn probe(trial: &Trial, cluster: &mut Cluster) -> Result<Probed, LabError> {
+    let keys = &trial.plan.keys;
+    let (count, last) = (keys.loaded.min(PROBES), u128::from(keys.loaded.saturating_sub(1)));
+    let mut text = vec![0; trial.plan.key_room()];
+    let mut found = 0;
+    for i in 0..count {
+        let ahead = last * u128::from(i) / u128::from(count.saturating_sub(1).max(1));
+        let size = trial.plan.write_key(keys.start + ahead as u64, &mut text);
+        let key = match (trial.plan.schema.cells, std::str::from_utf8(&text[..size])) {
+            (Cells::Text, Ok(text)) => UserKey::String(text),
+            _ => UserKey::Blob(&text[..size]),
+        };
+        let key = Key::new(&trial.table.keyspace, &trial.table.table, key);
+        found += usize::from(cluster.has(&key)?);
+    }
+    Ok(Probed { found, of: count as usize })
+}
