@@ -81,8 +81,9 @@ fn client_in_words(trial: &Trial) -> String {
     let workers = drive::workers(trial.client_cpus.len(), &trial.load.arrivals, trial.databases());
     let connections = drive::connections(trial.connections, workers / trial.databases());
     // How many shards there are is known once they are asked.
-    let by_shard =
-        trial.connections_by_shard && matches!(trial.target, TargetChoice::Running { .. });
+    let by_shard = trial.records.is_none()
+        && trial.connections_by_shard
+        && matches!(trial.target, TargetChoice::Running { .. });
     format!(
         "{workers} {} on cpus {}, {connections} connections{}, --wait {}, seed {}",
         if workers == 1 { "worker" } else { "workers" },
