@@ -26,7 +26,7 @@ pub(crate) fn of_run(
     ids: &[PreparedId],
     ranges: &Arc<[(i64, i64)]>,
 ) -> Result<Encoding, LabError> {
-    encoding(trial, plan, (ids, ranges), trial.records)
+    encoding(trial, plan, ids, ranges, trial.records)
 }
 
 /// A plan as what fills the table sends it: a record that is there already is written anew, so that
@@ -38,13 +38,14 @@ pub(crate) fn of_load(
 ) -> Result<Encoding, LabError> {
     let anew =
         |Records { writes }| Records { writes: Writes { insert: RecordExists::Replace, ..writes } };
-    encoding(trial, plan, (ids, &token_ranges(Vec::new())), trial.records.map(anew))
+    encoding(trial, plan, ids, &token_ranges(Vec::new()), trial.records.map(anew))
 }
 
 fn encoding(
     trial: &Trial,
     plan: Arc<Plan>,
-    (ids, ranges): (&[PreparedId], &Arc<[(i64, i64)]>),
+    ids: &[PreparedId],
+    ranges: &Arc<[(i64, i64)]>,
     records: Option<Records>,
 ) -> Result<Encoding, LabError> {
     Ok(match records {
