@@ -72,8 +72,13 @@ fn an_instance_that_joins_in_mid_run_gets_its_part_until_it_leaves() {
         assert_eq!(ended.status, Some(130), "{ended:?}");
         let summary = ended.summary();
         println!("{:?}: {:?}", out.file_name(), summary.outcomes);
-        assert_eq!(summary.outcomes.of(Outcome::Invalid), 0, "{:?}", summary.outcomes);
-        assert!(summary.errors * 100 < summary.ops, "{:?}", summary.outcomes);
+        for wrong in [Outcome::Invalid, Outcome::NotFound] {
+            assert_eq!(summary.outcomes.of(wrong), 0, "{:?}", summary.outcomes);
+        }
+        // One that has handed its rows back fails what it is asked until it is seen to be gone, up
+        // to some seconds later; the fixed hosts stay.
+        let errors_max = if out == &outs[0] { summary.ops / 5 } else { summary.ops / 100 };
+        assert!(summary.errors < errors_max, "{:?}", summary.outcomes);
         let changed = summary.caveats.iter().any(|caveat| caveat.code == "ring-changed");
         let events = fs::File::open(out.join("trial-0001/events.csv"));
         let events = events.map_or(Vec::new(), |file| read_events(file, 100).unwrap());

@@ -253,6 +253,10 @@ fn the_examples_of_run_work_as_pasted() {
 #[test]
 fn the_examples_of_report_and_serve_work_as_pasted() {
     let home = Home::new();
+    for name in ["adq-on", "adq-off", "client-1", "client-2", "client-3"] {
+        let out = ["--out", &format!("runs/{name}")];
+        home.summary(&[&["run", "ycsb:c"][..], &SHORT, &out].concat());
+    }
     home.summary(&[&["run", "ycsb:c"][..], &SHORT].concat());
     for line in examples(&home, "report") {
         assert_eq!(home.run(&arguments(&line)).status, Some(0), "{line}");

@@ -164,7 +164,11 @@ impl Uring {
         let index = self.vacant.pop().unwrap_or(self.connections.len() as u32);
         match self.connections.get_mut(index as usize) {
             Some(place) => *place = Some(connection),
-            None => self.connections.push(Some(connection)),
+            None => {
+                self.connections.push(Some(connection));
+                // Each may be lent buffers in one turn, and a turn is not to allocate.
+                self.lent.reserve(self.connections.len() - self.lent.len());
+            }
         }
         let id = ConnectionId(index);
         match connecting {
