@@ -78,9 +78,7 @@ fn main() -> ExitCode {
         Verb::Report(args) => cmd::report::main(&args),
         Verb::CassandraStress(args) => cmd::cassandra_stress::main(&args)
             .map_err(|exit| exit.in_words_of(Dialect::CassandraStress)),
-        Verb::Asbench(args) => {
-            cmd::asbench::main(&args).map_err(|exit| exit.in_words_of(Dialect::Asbench))
-        }
+        Verb::Asbench(args) => cmd::asbench::main(&args),
         Verb::Explain(args) => cmd::explain::main(&args),
         Verb::Serve(args) => cmd::serve::main(&args),
         Verb::Ycsb(args) => cmd::ycsb::main(&args).map_err(|exit| exit.in_words_of(Dialect::Ycsb)),

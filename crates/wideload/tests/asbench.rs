@@ -249,6 +249,8 @@ fn what_is_not_built_is_refused_and_explained_is_nothing_done() {
         ("asbench --protocol cql -e 5", "-e is not built"),
         ("asbench --protocol cql --out x --workload-stages none.yml", "cannot read 'none.yml'"),
         ("asbench --protocol cql --client-cpus x", "--client-cpus"),
+        ("asbench --nonsense", "there is no option --nonsense: "),
+        ("asbench --latency 0,0", "--latency 0,0: "),
         ("explain asbench --help", "help and version drive nothing"),
     ] {
         let ended = home.run(&line.split(' ').collect::<Vec<_>>());

@@ -4,6 +4,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::signals::{self, Current};
 use anyhow::anyhow;
+use lab::Dialect;
 use lab::asbench::{self, Client, Done};
 use record::Verdict;
 use std::io;
@@ -81,7 +82,9 @@ pub(crate) fn main(args: &Args) -> Result<ExitCode, Exit> {
     let current = Current::default();
     let stop = signals::stop_flag(&current).map_err(Exit::environment)?;
     let mut begun = |run_dir: &Path| current.set(run_dir.to_owned());
-    let done = asbench::run(&settings, &client, &mut io::stdout(), &mut begun, &stop)?;
+    let done = asbench::run(&settings, &client, &mut io::stdout(), &mut begun, &stop);
+    // What is wrong with the line itself is said in its own words already.
+    let done = done.map_err(|error| Exit::from(error).in_words_of(Dialect::Asbench))?;
     tell_done(&done);
     Ok(match done.verdict {
         Verdict::Ok => ExitCode::SUCCESS,
