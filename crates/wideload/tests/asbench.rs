@@ -84,6 +84,8 @@ fn the_study_s_lines_drive_records() {
     let summary = RunDir(home.at("run")).summary();
     assert_eq!((summary.ops, summary.errors), (5000, 0));
     assert_eq!(summary.target.kind, Target::REFERENCE);
+    let page = std::fs::read_to_string(home.at("run/report.html")).unwrap();
+    assert!(page.contains("142 clients in a closed loop"), "the load of -c");
 }
 
 #[test]

@@ -134,8 +134,13 @@ fn numeric(host: &str) -> String {
     }
 }
 
+/// Operations in flight: its commands with `-a`, else its threads.
+fn clients(settings: &Settings, stage: &Stage) -> usize {
+    if stage.asynchronous { settings.commands as usize } else { settings.threads as usize }
+}
+
 fn arrivals(settings: &Settings, stage: &Stage) -> Arrivals {
-    let clients = if stage.asynchronous { settings.commands } else { settings.threads } as usize;
+    let clients = clients(settings, stage);
     match Rate::new(u64::from(stage.ops_per_s), Nanos::from_secs(1)) {
         Some(rate) if stage.ops_per_s > 0 => {
             Arrivals::Open { rate, poisson: false, in_flight_max: clients }
@@ -183,9 +188,8 @@ fn recorded(settings: &Settings, stage: &Stage, number: usize) -> Map<String, Va
         "description": stage.description,
         "keys": stage.keys,
         "start_key": stage.key_start,
-        "threads": settings.threads,
+        "threads": clients(settings, stage),
         "async": stage.asynchronous,
-        "commands": settings.commands,
         "event_loops": settings.event_loops,
         "rate": stage.ops_per_s,
         "timeout_ms": settings.timeout_ms,
