@@ -18,6 +18,7 @@ use crate::records::{self, Tended};
 use crate::ring_watch::{self, Watched};
 use crate::sharded;
 use crate::trial::{LoadChoice, Trial};
+use crate::wanted::{Probed, Rows};
 use admin::{Admin, literal};
 use drive::{
     Access, Control, Offering, PreparedId, Shards, TableName, create_keyspace, create_table,
@@ -338,14 +339,6 @@ struct Found {
     mock: bool,
 }
 
-/// Rows that are to be loaded.
-struct Rows {
-    missing: Vec<std::ops::Range<u64>>,
-    seed: u64,
-    /// In the marker.
-    booked: bool,
-}
-
 impl Found {
     fn of(trial: &Trial, admin: &Admin) -> Result<Self, LabError> {
         let keyspace = &trial.table.keyspace;
@@ -368,11 +361,7 @@ impl Found {
         caveats: &mut Vec<Caveat>,
     ) -> Result<Option<Rows>, LabError> {
         let shape = Shape::of(&trial.plan);
-        let keys = &trial.plan.keys;
-        let all = |booked| {
-            let missing = std::iter::once(keys.start..keys.start + keys.loaded).collect();
-            Some(Rows { missing, seed: trial.seed, booked })
-        };
+        let all = |booked| Some(Rows::all(trial, booked));
         if !self.table {
             if trial.load_choice == LoadChoice::Skip {
                 return Err(LabError::TableMissing { table: trial.table.quoted() });
@@ -384,35 +373,8 @@ impl Found {
             return Ok(if trial.load_choice == LoadChoice::Load { all(false) } else { None });
         }
         let Some(marker) = self.marker else { return unmarked(trial, admin, all(false), caveats) };
-        if marker.shape != shape {
-            return Err(LabError::OtherShape {
-                table: trial.table.quoted(),
-                theirs: marker.shape.layout,
-                ours: shape.layout,
-            });
-        }
-        match trial.load_choice {
-            LoadChoice::Load => Ok(all(true)),
-            LoadChoice::Skip => {
-                if !marker.missing.is_empty() {
-                    let caveat = Caveat::new("partial-load", partial(&marker, keys.loaded));
-                    caveats.push(caveat.cure("Run without --skip-load: the load is resumed."));
-                }
-                Ok(None)
-            }
-            LoadChoice::Undecided if marker.missing.is_empty() => {
-                let Probed { found, of: probed } = probe(trial, admin)?;
-                if found < probed {
-                    let table = trial.table.quoted();
-                    return Err(LabError::RowsMissing { table, lacking: probed - found, probed });
-                }
-                Ok(None)
-            }
-            LoadChoice::Undecided => {
-                live.notice(&format!("{} The load is resumed.", partial(&marker, keys.loaded)));
-                Ok(Some(Rows { missing: marker.missing, seed: marker.seed, booked: true }))
-            }
-        }
+        let look = || probe(trial, admin);
+        Rows::wanted(trial, marker, trial.table.quoted(), look, live, caveats)
     }
 
     /// The marker comes before the table, so that no table of ours is ever without.
@@ -474,17 +436,6 @@ pub(crate) fn writes(plan: &Plan) -> bool {
     let writes =
         |&index: &usize| matches!(plan.statements[index].action, Action::Update | Action::Insert);
     plan.run.iter().flat_map(|o| &o.steps).any(|step| writes(&step.first_statement))
-}
-
-pub(crate) fn partial(marker: &Marker, records: u64) -> String {
-    let missing: u64 = marker.missing.iter().map(|keys| keys.end - keys.start).sum();
-    format!("An earlier load did not end: {missing} of {records} rows are not known to be there.")
-}
-
-/// How many keys there are, of so many that were looked for.
-pub(crate) struct Probed {
-    pub(crate) found: usize,
-    pub(crate) of: usize,
 }
 
 /// Looks for up to 1000 keys, evenly over all that the load writes.

@@ -4,10 +4,11 @@
 //! figures rest on. No marker is read or written: the table is the tool's, and its user says what
 //! is to be written to it.
 
-use crate::data::{Probed, probe};
+use crate::data::probe;
 use crate::dialect::Dialect;
 use crate::error::LabError;
 use crate::trial::{Foreign, Trial};
+use crate::wanted::Probed;
 use admin::{Admin, literal};
 use drive::{create_keyspace, create_table};
 use record::Caveat;

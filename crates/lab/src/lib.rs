@@ -49,6 +49,7 @@ mod sharded;
 mod stand_in;
 pub mod stress;
 mod trial;
+mod wanted;
 mod watchdog;
 mod whole_lines;
 

@@ -5,14 +5,15 @@
 //! set comes to be with its first record. A set that has records and no marker is somebody else's.
 //! The marker is a record of the set `wideload_marker`, whose key is the set's name.
 
-use crate::data::{CONTROL_TIMEOUT_MIN, PROBES, Prepared, Probed, partial, writes};
+use crate::data::{CONTROL_TIMEOUT_MIN, PROBES, Prepared, writes};
 use crate::dialect::Dialect;
 use crate::error::LabError;
 use crate::filling::{Book, Filling, Keeper};
 use crate::live::Live;
-use crate::marker::{self, Marker, Shape};
+use crate::marker::{self, Shape};
 use crate::provision::Provisioned;
 use crate::trial::{Foreign, LoadChoice, Trial};
+use crate::wanted::{Probed, Rows};
 use admin::aerospike::{Cluster, Config};
 use drive::Masters;
 use record::Caveat;
@@ -82,12 +83,14 @@ pub(crate) fn prepare(
         None => filling(trial, cluster, live, &mut caveats)?,
     };
     let filling = match filling {
-        Some((missing, seed, true)) => {
+        Some(Rows { missing, seed, booked: true }) => {
             let book = Tended::of(trial, &addresses, stop)?.cluster;
             let keeper = Keeper { book: Book::records(book), shape: Shape::of(&trial.plan) };
             Some(Filling { missing, seed, keeper: Some(keeper) })
         }
-        Some((missing, seed, false)) => Some(Filling { missing, seed, keeper: None }),
+        Some(Rows { missing, seed, booked: false }) => {
+            Some(Filling { missing, seed, keeper: None })
+        }
         None => None,
     };
     Ok(Prepared { filling, caveats, tended: Some(tended), ..Prepared::at(addresses) })
@@ -151,9 +154,6 @@ fn has_records(trial: &Trial, cluster: &mut Cluster) -> Result<bool, LabError> {
     Ok(told.iter().any(|value| objects(value) > 0))
 }
 
-/// Ranges of keys to be written, their seed, and whether book is kept.
-type Rows = (Vec<std::ops::Range<u64>>, u64, bool);
-
 /// Which records are to be written before the run.
 fn filling(
     trial: &Trial,
@@ -161,11 +161,7 @@ fn filling(
     live: &mut dyn Live,
     caveats: &mut Vec<Caveat>,
 ) -> Result<Option<Rows>, LabError> {
-    let (shape, keys) = (Shape::of(&trial.plan), &trial.plan.keys);
-    let all = |booked| {
-        let whole = keys.start..keys.start + keys.loaded;
-        Some((vec![whole], trial.seed, booked))
-    };
+    let all = |booked| Some(Rows::all(trial, booked));
     let Some(marker) = marker::read_record(cluster, &trial.table)? else {
         if !has_records(trial, cluster)? {
             return match trial.load_choice {
@@ -175,36 +171,7 @@ fn filling(
         }
         return unmarked(trial, cluster, all(false), caveats);
     };
-    if marker.shape != shape {
-        return Err(LabError::OtherShape {
-            table: set_name(trial),
-            theirs: marker.shape.layout,
-            ours: shape.layout,
-        });
-    }
-    match trial.load_choice {
-        LoadChoice::Load => Ok(all(true)),
-        LoadChoice::Skip => {
-            if !marker.missing.is_empty() {
-                let caveat = Caveat::new("partial-load", partial(&marker, keys.loaded));
-                caveats.push(caveat.cure("Run without --skip-load: the load is resumed."));
-            }
-            Ok(None)
-        }
-        LoadChoice::Undecided if marker.missing.is_empty() => {
-            let Probed { found, of: probed } = probe(trial, cluster)?;
-            if found < probed {
-                let table = set_name(trial);
-                return Err(LabError::RowsMissing { table, lacking: probed - found, probed });
-            }
-            Ok(None)
-        }
-        LoadChoice::Undecided => {
-            live.notice(&format!("{} The load is resumed.", partial(&marker, keys.loaded)));
-            let Marker { missing, seed, .. } = marker;
-            Ok(Some((missing, seed, true)))
-        }
-    }
+    Rows::wanted(trial, marker, set_name(trial), || probe(trial, cluster), live, caveats)
 }
 
 /// A set without a marker: somebody else's. It may be read when the records are there; to write to
