@@ -398,38 +398,17 @@ impl Found {
     }
 }
 
-/// A table without a marker: somebody else's. It may be read when the rows are there; to write to
-/// it takes a word of the user.
+/// See [`Rows::unmarked`].
 fn unmarked(
     trial: &Trial,
     admin: &Admin,
     all: Option<Rows>,
     caveats: &mut Vec<Caveat>,
 ) -> Result<Option<Rows>, LabError> {
-    let table = || trial.table.quoted();
-    let loads = trial.load_choice == LoadChoice::Load;
-    if (loads || writes(&trial.plan)) && !trial.write_into_existing {
-        return Err(LabError::ForeignTable { table: table() });
-    }
-    let (rows, text) = match trial.load_choice {
-        LoadChoice::Load => (all, "its rows were loaded over those that were there"),
-        LoadChoice::Skip => (None, "nothing says that its rows are those of this workload"),
-        LoadChoice::Undecided => {
-            let Probed { found, of: probed } = probe(trial, admin)?;
-            match (found == probed, trial.write_into_existing) {
-                (true, _) => (None, "that its rows fit was found only by looking for some keys"),
-                (false, true) => (all, "its rows were loaded beside those that were there"),
-                (false, false) => {
-                    let lacking = probed - found;
-                    return Err(LabError::ForeignRows { table: table(), lacking, probed });
-                }
-            }
-        }
-    };
-    let text = format!("{} does not carry wideload's marker: {text}.", table());
+    let table = trial.table.quoted();
+    let foreign = LabError::ForeignTable { table: table.clone() };
     let cure = "Let wideload load a table of its own with --keyspace or --table.";
-    caveats.push(Caveat::new("no-marker", text).cure(cure));
-    Ok(rows)
+    Rows::unmarked(trial, all, (table, "rows"), foreign, || probe(trial, admin), cure, caveats)
 }
 
 pub(crate) fn writes(plan: &Plan) -> bool {

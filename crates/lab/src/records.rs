@@ -5,7 +5,7 @@
 //! set comes to be with its first record. A set that has records and no marker is somebody else's.
 //! The marker is a record of the set `wideload_marker`, whose key is the set's name.
 
-use crate::data::{CONTROL_TIMEOUT_MIN, PROBES, Prepared, writes};
+use crate::data::{CONTROL_TIMEOUT_MIN, PROBES, Prepared};
 use crate::dialect::Dialect;
 use crate::error::LabError;
 use crate::filling::{Book, Filling, Keeper};
@@ -174,37 +174,17 @@ fn filling(
     Rows::wanted(trial, marker, set_name(trial), || probe(trial, cluster), live, caveats)
 }
 
-/// A set without a marker: somebody else's. It may be read when the records are there; to write to
-/// it takes a word of the user.
+/// See [`Rows::unmarked`].
 fn unmarked(
     trial: &Trial,
     cluster: &mut Cluster,
     all: Option<Rows>,
     caveats: &mut Vec<Caveat>,
 ) -> Result<Option<Rows>, LabError> {
-    let loads = trial.load_choice == LoadChoice::Load;
-    if (loads || writes(&trial.plan)) && !trial.write_into_existing {
-        return Err(LabError::ForeignSet { set: set_name(trial) });
-    }
-    let (rows, text) = match trial.load_choice {
-        LoadChoice::Load => (all, "its records were loaded over those that were there"),
-        LoadChoice::Skip => (None, "nothing says that its records are those of this workload"),
-        LoadChoice::Undecided => {
-            let Probed { found, of: probed } = probe(trial, cluster)?;
-            match (found == probed, trial.write_into_existing) {
-                (true, _) => (None, "that its records fit was found only by looking for some keys"),
-                (false, true) => (all, "its records were loaded beside those that were there"),
-                (false, false) => {
-                    let (table, lacking) = (set_name(trial), probed - found);
-                    return Err(LabError::ForeignRows { table, lacking, probed });
-                }
-            }
-        }
-    };
-    let text = format!("{} does not carry wideload's marker: {text}.", set_name(trial));
+    let set = set_name(trial);
+    let foreign = LabError::ForeignSet { set: set.clone() };
     let cure = "Let wideload load a set of its own with --table.";
-    caveats.push(Caveat::new("no-marker", text).cure(cure));
-    Ok(rows)
+    Rows::unmarked(trial, all, (set, "records"), foreign, || probe(trial, cluster), cure, caveats)
 }
 
 /// Looks for records that the run of another tool expects.

@@ -2,6 +2,7 @@
 //!
 //! In: a trial, the marker, and how keys are looked for. Out: [`Rows`], or that all are there.
 
+use crate::data::writes;
 use crate::error::LabError;
 use crate::live::Live;
 use crate::marker::{Marker, Shape};
@@ -30,6 +31,48 @@ impl Rows {
         let keys = &trial.plan.keys;
         let missing = std::iter::once(keys.start..keys.start + keys.loaded).collect();
         Self { missing, seed: trial.seed, booked }
+    }
+
+    /// Those of a table or set without a marker: somebody else's. It may be read when the rows are
+    /// there; to write to it takes a word of the user, or it is `foreign`.
+    pub(crate) fn unmarked(
+        trial: &Trial,
+        all: Option<Self>,
+        (name, rows): (String, &str),
+        foreign: LabError,
+        probe: impl FnOnce() -> Result<Probed, LabError>,
+        cure: &str,
+        caveats: &mut Vec<Caveat>,
+    ) -> Result<Option<Self>, LabError> {
+        let loads = trial.load_choice == LoadChoice::Load;
+        if (loads || writes(&trial.plan)) && !trial.write_into_existing {
+            return Err(foreign);
+        }
+        let (wanted, text) = match trial.load_choice {
+            LoadChoice::Load => (all, format!("its {rows} were loaded over those that were there")),
+            LoadChoice::Skip => {
+                (None, format!("nothing says that its {rows} are those of this workload"))
+            }
+            LoadChoice::Undecided => {
+                let Probed { found, of: probed } = probe()?;
+                match (found == probed, trial.write_into_existing) {
+                    (true, _) => {
+                        let text = "fit was found only by looking for some keys";
+                        (None, format!("that its {rows} {text}"))
+                    }
+                    (false, true) => {
+                        (all, format!("its {rows} were loaded beside those that were there"))
+                    }
+                    (false, false) => {
+                        let lacking = probed - found;
+                        return Err(LabError::ForeignRows { table: name, lacking, probed });
+                    }
+                }
+            }
+        };
+        let text = format!("{name} does not carry wideload's marker: {text}.");
+        caveats.push(Caveat::new("no-marker", text).cure(cure));
+        Ok(wanted)
     }
 
     /// Those that a marker's table or set, which people call `name`, wants.
